@@ -26,6 +26,7 @@
 #include "lib/core/subprocess.h"
 #include "lib/core/version.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/schema/foreign_names.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -87,6 +88,12 @@ std::string key_hint(const std::string& command, const std::string& word) {
       found = {key};
       break;
     }
+  }
+  const std::string ours = recipe::our_key(name);
+  if (found.empty() && !ours.empty()) {
+    const std::size_t both = ours.find(" and ");
+    found = {ours.substr(0, both)};
+    if (both != std::string::npos) found.push_back(ours.substr(both + 5));
   }
   if (found.empty() || found.size() > 3) return "";
   return fmt::format("a key of the recipe is set by --set {}=VALUE",

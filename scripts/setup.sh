@@ -2,10 +2,13 @@
 # Installs what scaletrain needs and builds the preset "release" into build/release.
 #
 #   scripts/setup.sh [--tests | --unit] [--cuda] [TARGET...]    without targets everything is built
+#   scripts/setup.sh --peer NAME                                builds nothing
 #
 #   --tests  also what the tests need: packages, Python peers, OpenStack Swift
 #   --unit   only what the unit tests need besides the programs: doctest
 #   --cuda   build the CUDA library although no device is visible here, for example on a login node
+#   --peer   only .deps/peer-NAME: a virtual environment with scripts/requirements-peer-NAME.txt, which
+#            scripts/test.sh --long and scripts/bench/ compare with
 #
 # Debian packages through apt-get (as root; otherwise the missing ones are named), LibTorch and Python
 # packages into .deps/venv. What is there already is left alone, so a second run is quick. Without
@@ -19,6 +22,7 @@ packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libcu
   libsentencepiece-dev libssl-dev libtiff-dev libturbojpeg0-dev libutf8proc-dev libwebp-dev
   libxxhash-dev mold ninja-build nlohmann-json3-dev python3 python3-venv)
 tests=none
+peer=
 cuda=OFF
 [ ! -e /dev/nvidiactl ] || cuda=ON
 while [[ "${1:-}" == -* ]]; do
@@ -26,8 +30,18 @@ while [[ "${1:-}" == -* ]]; do
   --tests) tests=all ;;
   --unit) tests=unit ;;
   --cuda) cuda=ON ;;
+  --peer)
+    shift
+    peer=${1:-}
+    if [ ! -e "scripts/requirements-peer-$peer.txt" ]; then
+      known=(scripts/requirements-peer-*.txt)
+      known=("${known[@]#*-peer-}")
+      echo "setup: --peer: \"$peer\" is no peer; use one of: ${known[*]%.txt}" >&2
+      exit 2
+    fi
+    ;;
   *)
-    echo "usage: scripts/setup.sh [--tests | --unit] [--cuda] [TARGET...]" >&2
+    echo "usage: scripts/setup.sh [--tests | --unit] [--cuda] [TARGET...] | --peer NAME" >&2
     exit 2
     ;;
   esac
@@ -43,6 +57,34 @@ all)
 esac
 
 say() { printf 'setup: %s\n' "$*" >&2; }
+
+# install VENV FILE...: a virtual environment with the packages of the requirement files, unless it
+# has them. uv downloads and unpacks several at a time: 34 s where pip took 130. Of LibTorch's own
+# dependencies those are left out that torch.compile alone needs.
+install() {
+  local venv=$1
+  shift
+  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
+  if cat "$@" | cmp -s - "$venv/installed"; then
+    return
+  fi
+  say "installing $* into $venv"
+  [ -x "$venv/bin/uv" ] ||
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements-uv.txt
+  local file
+  for file in "$@"; do
+    local flags=()
+    [ "$file" != scripts/requirements-torch-cpu.txt ] || flags=(--no-deps)
+    [[ "$venv" == */peer-* ]] || flags+=(--override scripts/requirements-left-out.txt)
+    "$venv/bin/uv" pip install --quiet --no-cache --python "$venv/bin/python" "${flags[@]}" -r "$file"
+  done
+  cat "$@" >"$venv/installed"
+}
+
+if [ -n "$peer" ]; then
+  install ".deps/peer-$peer" "scripts/requirements-peer-$peer.txt"
+  exit 0
+fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -60,27 +102,6 @@ if [ ${#missing[@]} -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     "${missing[@]}" >/dev/null
 fi
-
-# install VENV FILE...: a virtual environment with the packages of the requirement files, unless it
-# has them. uv downloads and unpacks several at a time: 34 s where pip took 130.
-install() {
-  local venv=$1
-  shift
-  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
-  if cat "$@" | cmp -s - "$venv/installed"; then
-    return
-  fi
-  say "installing $* into $venv"
-  [ -x "$venv/bin/uv" ] ||
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements-uv.txt
-  local file
-  for file in "$@"; do
-    local flags=()
-    [ "$file" != scripts/requirements-torch-cpu.txt ] || flags=(--no-deps)
-    "$venv/bin/uv" pip install --quiet --no-cache --python "$venv/bin/python" "${flags[@]}" -r "$file"
-  done
-  cat "$@" >"$venv/installed"
-}
 
 requirements=(scripts/requirements.txt)
 if [ $cuda = ON ] || [ -e .deps/venv/with-cuda ]; then

@@ -100,7 +100,7 @@ def processor():
 
 def report(build, top, cores):
     print("# Build and test costs\n")
-    print("Made by `scripts/test_costs.py > docs/test-costs.md` after `scripts/test.sh`, on"
+    print("Made by `scripts/test_costs.py > docs/lab/test-costs.md` after `scripts/test.sh`, on"
           f" {cores} cores of {processor()}. CPU seconds, largest first. A compile step has the time of"
           " the newest build that ran it: of a few seconds where ccache had the result.\n")
     stages = build / "stages.tsv"

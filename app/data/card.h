@@ -1,4 +1,5 @@
-// card.json beside shards: where they come from and what is in them (docs/formats/card.md).
+// card.json beside shards: where they come from and what is in them
+// (docs/reference/formats/card.md).
 #pragma once
 
 #include <cstdint>

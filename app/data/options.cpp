@@ -1,5 +1,7 @@
 #include "app/data/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -8,7 +10,9 @@
 
 #include "lib/core/cores.h"
 #include "lib/core/error.h"
+#include "lib/core/shell_word.h"
 #include "lib/core/url.h"
+#include "lib/data/set/folder_files.h"
 #include "lib/recipe/braces.h"
 #include "lib/recipe/local_shards.h"
 #include "lib/recipe/remote_shards.h"
@@ -21,13 +25,19 @@ constexpr int kMaxThreads = 1024;
 void append_shards_of(const storage::Stores& stores, const std::string& folder,
                       std::vector<std::string>& shards) {
   const std::size_t before = shards.size();
+  bool may_be_pictures = false;  // or folders of them
   for (const auto& entry : stores.of(folder).list(folder)) {
+    may_be_pictures = may_be_pictures || entry.folder || data::is_image_file(entry.name);
     if (entry.folder || entry.name.starts_with('.') || !recipe::is_shard_name(entry.name)) continue;
     shards.push_back(folder + (folder.ends_with('/') ? "" : "/") + entry.name);
   }
   if (shards.size() == before) {
     throw core::DataError(core::shown_path(folder), "no .tar in it, nor a compressed one",
-                          "name a folder of shards");
+                          may_be_pictures
+                              ? fmt::format("name a folder of shards; of a folder of pictures, "
+                                            "scaletrain data pack {} OUT makes some",
+                                            core::shell_word(core::shown_path(folder)))
+                              : "name a folder of shards");
   }
 }
 

@@ -1,5 +1,5 @@
 // What commands keep of every sample of a set: numbers of fixed size, so that 100 million samples
-// fit into memory (docs/data.md has the figures).
+// fit into memory (docs/reference/data.md has the figures).
 #pragma once
 
 #include <cstdint>

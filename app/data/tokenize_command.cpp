@@ -2,9 +2,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "app/data/commands.h"
@@ -16,8 +19,10 @@
 #include "app/data/token_writer.h"
 #include "app/tokenizer/sentence_pieces.h"
 #include "app/tokenizer/tokenizer.h"
+#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/token_card.h"
+#include "lib/format/tokenizer_file_names.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {
@@ -55,6 +60,26 @@ std::int64_t token_bytes_of(const Tokenizer& tokenizer, const std::string& layou
       "choose --layout llmc");
 }
 
+// The tokenizer's files beside the card, which names one of them: the folder is whole then, for
+// `generate` and for an export. Files of another tokenizer stay as they are.
+void keep_tokenizer_files(const TokenizeOptions& options) {
+  namespace fs = std::filesystem;
+  if (options.tokenizer == "bytes") return;
+  constexpr std::int64_t kMostBytes = 256 << 20;
+  std::error_code ignored;
+  const fs::path given(options.tokenizer);
+  const bool is_folder = fs::is_directory(given, ignored);
+  const fs::path folder = is_folder ? given : given.parent_path();
+  std::set<std::string> names(format::kTokenizerFiles.begin(), format::kTokenizerFiles.end());
+  if (!is_folder) names.insert(given.filename().string());
+  for (const std::string& name : names) {
+    const fs::path from = folder / name, to = fs::path(options.folder) / name;
+    if (!fs::is_regular_file(from, ignored) || fs::exists(to, ignored)) continue;
+    core::write_durably(core::system_disk(), to,
+                        core::read_file(from, kMostBytes, core::ExitCode::kData));
+  }
+}
+
 void run_tokenize(const TokenizeOptions& options) {
   check_encoding(options.encoding);
   const std::unique_ptr<Tokenizer> tokenizer =
@@ -81,6 +106,7 @@ void run_tokenize(const TokenizeOptions& options) {
   const format::TokenCard card = writer.finish({.tokenizer = tokenizer->name(),
                                                 .vocab_size = tokenizer->vocab_size(),
                                                 .end_of_text = tokenizer->end_of_text()});
+  keep_tokenizer_files(options);
   if (options.as_json) {
     print_json(format::token_card_json(card));
   } else {

@@ -41,9 +41,10 @@ std::string read(const fs::path& path) {
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& found) {
-  throw core::DataError(path.string(), found,
-                        "docs/data.md lists what is supported; tokenize with Python and numpy "
-                        "instead");
+  throw core::DataError(
+      path.string(), found,
+      "docs/reference/data.md lists what is supported; tokenize with Python and numpy "
+      "instead");
 }
 
 // The id of a token, at `pointer` of the file. Throws core::DataError.

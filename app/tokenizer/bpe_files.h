@@ -1,5 +1,5 @@
 // Byte-pair tokenizers out of files: tokenizer.json of Hugging Face, or GPT-2's vocab.json and
-// merges.txt (docs/data.md says what of them is supported).
+// merges.txt (docs/reference/data.md says what of them is supported).
 #pragma once
 
 #include <filesystem>

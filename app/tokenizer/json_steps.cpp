@@ -22,8 +22,9 @@ constexpr const char* kGpt2Words =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 [[noreturn]] void refuse(const std::string& place, const json& what) {
-  throw core::DataError(place, fmt::format("{} is not supported", what.dump().substr(0, 200)),
-                        "docs/data.md lists what is; tokenize with Python and numpy instead");
+  throw core::DataError(
+      place, fmt::format("{} is not supported", what.dump().substr(0, 200)),
+      "docs/reference/data.md lists what is; tokenize with Python and numpy instead");
 }
 
 std::string kind_of(const json& what) { return what.value("type", ""); }

@@ -4,8 +4,8 @@
 
 namespace scaletrain::app {
 
-// Evaluates a checkpoint as one rank of those that the environment names (docs/evaluate.md). The
-// flags are those of lib/recipe/evaluation.h.
+// Evaluates a checkpoint as one rank of those that the environment names
+// (docs/reference/evaluate.md). The flags are those of lib/recipe/evaluation.h.
 int run_eval(int argc, char** argv, const Models& models);
 
 }  // namespace scaletrain::app

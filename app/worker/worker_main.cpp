@@ -17,6 +17,7 @@
 #include "app/worker/generate_command.h"
 #include "app/worker/import_command.h"
 #include "app/worker/layout_command.h"
+#include "app/worker/model_command.h"
 #include "app/worker/models.h"
 #include "app/worker/predict_command.h"
 #include "app/worker/registry_command.h"
@@ -38,6 +39,7 @@ constexpr std::string_view kUsage =
     "       scaletrain-worker import SOURCE OUT [FLAG...]\n"
     "       scaletrain-worker bench memory|speed|exposed --recipe PATH --out FILE [FLAG...]\n"
     "       scaletrain-worker layout --recipe PATH --ranks N --ranks-per-node N --out FILE\n"
+    "       scaletrain-worker model --recipe PATH --ranks N [--set KEY=VALUE...]\n"
     "       scaletrain-worker check\n"
     "       scaletrain-worker registry FILE\n"
     "       scaletrain-worker loopback cpu|cuda\n"
@@ -79,6 +81,7 @@ int dispatch(int argc, char** argv, const Additions& additions) {
   if (command == "import") return run_import(argc, argv, models_of(additions));
   if (command == "bench") return run_bench(argc, argv, models_of(additions));
   if (command == "layout") return run_layout(argc, argv, models_of(additions));
+  if (command == "model") return run_model(argc, argv, models_of(additions));
   if (command == "loopback") return run_loopback(argc, argv);
   if (command == "registry") return run_registry(argc, argv, *models_of(additions).catalog);
   core::log_line(kUsage);

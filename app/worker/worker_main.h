@@ -1,5 +1,5 @@
 // A worker's whole main: ours, and that of a program with models of somebody's own
-// (docs/own-model.md). It includes no header of LibTorch.
+// (docs/internals/own-model.md). It includes no header of LibTorch.
 #pragma once
 
 #include <vector>

@@ -9,8 +9,8 @@
 
 namespace scaletrain::launcher {
 
-// Lines are {"time","agent","event", ...}; docs/launcher.md lists the events. A journal that cannot
-// be written is no reason to stop a job.
+// Lines are {"time","agent","event", ...}; docs/internals/launcher.md lists the events. A journal
+// that cannot be written is no reason to stop a job.
 class Journal {
  public:
   Journal() = default;  // writes nowhere

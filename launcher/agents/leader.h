@@ -1,5 +1,5 @@
 // The agent that hosts the store decides for all: who takes part, when a round starts and stops,
-// and what the verdict on it is. docs/launcher.md has the state machine.
+// and what the verdict on it is. docs/internals/launcher.md has the state machine.
 //
 // step() is to be called every few tens of milliseconds; it only talks to the store and to the
 // clock that it is given, so that tests run it in simulated time.

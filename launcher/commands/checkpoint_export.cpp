@@ -5,17 +5,20 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/exchange/companion_files.h"
 #include "lib/exchange/export_plan.h"
 #include "lib/exchange/new_folder.h"
 #include "lib/format/checkpoint_folder.h"
@@ -35,7 +38,7 @@ namespace fs = std::filesystem;
 constexpr const char* kInt8 = "int8";
 
 struct ExportArguments {
-  std::string checkpoint, weights, out, to;
+  std::string checkpoint, weights, out, to, tokenizer;
   std::string dtype = "fp32";
   bool overwrite = false;
 };
@@ -46,13 +49,35 @@ const std::map<std::string, std::string>& dtypes() {
   return all;
 }
 
-exchange::ExportSource read_source(const fs::path& checkpoint) {
+// The folder of --tokenizer, or of its file; of a run its own.
+exchange::Companions companions_of(const fs::path& checkpoint, const recipe::Recipe& recipe,
+                                   const std::string& tokenizer) {
+  const fs::path run = checkpoint.parent_path().parent_path();
+  if (tokenizer.empty()) return exchange::companions_of_run(run, recipe);
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(tokenizer, ignored);
+  exchange::Companions given =
+      exchange::companions_in(is_folder ? fs::path(tokenizer) : fs::path(tokenizer).parent_path());
+  const bool has_any = std::any_of(given.files.begin(), given.files.end(), [](const auto& file) {
+    return file.first != "generation_config.json";
+  });
+  if (has_any) return given;
+  throw core::UsageError(
+      "--tokenizer",
+      fmt::format("{} has no tokenizer of Hugging Face", core::escape_control(tokenizer)),
+      "name a folder with tokenizer.json, or vocab.json and merges.txt");
+}
+
+exchange::ExportSource read_source(const fs::path& checkpoint, const std::string& tokenizer) {
   const format::Manifest manifest = format::read_manifest(checkpoint);
   exchange::ExportSource source;
   source.recipe_text = format::read_listed_file(checkpoint, manifest, format::kRecipeFile);
   source.recipe =
       recipe::parse_recipe(source.recipe_text, (checkpoint / format::kRecipeFile).string());
   source.classes = format::read_class_names(checkpoint, manifest);
+  if (recipe::reads_tokens(source.recipe.model)) {
+    source.companions = companions_of(checkpoint, source.recipe, tokenizer);
+  }
   return source;
 }
 
@@ -83,7 +108,7 @@ void export_checkpoint(const ExportArguments& arguments) {
                            "export them as safetensors or pt");
   }
   const fs::path checkpoint = format::checkpoint_at(arguments.checkpoint);
-  const exchange::ExportSource source = read_source(checkpoint);
+  const exchange::ExportSource source = read_source(checkpoint, arguments.tokenizer);
   const format::WeightSet weights(format::weights_file(checkpoint, arguments.weights), "",
                                   [](const std::string&) {});
   const exchange::ExportPlan plan =
@@ -126,6 +151,9 @@ void add_checkpoint_export(CLI::App& checkpoint, int& exit_status) {
                    "output, of pt and safetensors")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", kInt8}))
       ->capture_default_str();
+  exporting->add_option("--tokenizer", arguments->tokenizer,
+                        "the tokenizer's folder, of a language model for Hugging Face; without it "
+                        "that of the training tokens, or of the weights that it began from");
   exporting->add_flag("--overwrite", arguments->overwrite, "replace an earlier export");
   exporting->callback([arguments, &exit_status] {
     export_checkpoint(*arguments);

@@ -11,6 +11,7 @@
 #include "launcher/commands/worker_ranks.h"
 #include "launcher/jobs/run_request.h"
 #include "launcher/jobs/worker_program.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/evaluation.h"
 #include "lib/recipe/load.h"
@@ -27,7 +28,12 @@ void check_request(const recipe::EvaluationRequest& asked) {
       recipe::to_json(*stored), (checkpoint / "recipe.json").string(),
       recipe::overrides_of(asked, recipe::reads_tokens(stored->model)), catalog);
   recipe::check_files(asked, recipe.task);
-  recipe::set_of(asked, recipe.data);
+  const std::string name = recipe::set_of(asked, recipe.data);
+  for (const auto& [other, source] : recipe::held_out(recipe.data)) {
+    if (other != name || source->tokens.empty()) continue;
+    exchange::check_tokenizer_of_run(source->tokens.front(),
+                                     checkpoint.parent_path().parent_path());
+  }
 }
 
 void check_request(const recipe::PredictionRequest& asked) {

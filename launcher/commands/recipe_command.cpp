@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,13 +8,17 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/class_check.h"
+#include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
+#include "launcher/jobs/model_check.h"
 #include "launcher/jobs/remote_sets.h"
 #include "launcher/jobs/token_check.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/log.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/ranks.h"
 #include "lib/recipe/sections/idle_keys.h"
 #include "lib/recipe/sources.h"
 
@@ -26,6 +29,7 @@ namespace {
 struct RecipeArguments {
   LaunchOptions launch;  // its path, --set and --worker
   int nproc = 0;         // 0: not given
+  bool builds = false;   // the model, in a worker
 };
 
 void add_worker_flag(CLI::App& command, RecipeArguments& arguments) {
@@ -33,41 +37,43 @@ void add_worker_flag(CLI::App& command, RecipeArguments& arguments) {
                      "a worker program of your own, with its models");
 }
 
-void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
+void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments,
+                          bool needs_worker = false) {
   command.add_option("recipe", arguments.launch.path, "the recipe's file")->required();
   command
       .add_option("--set", arguments.launch.set,
                   "KEY=VALUE: changes one key, e.g. optimizer.lr=0.1")
       ->take_all()
       ->expected(1);
-  add_worker_flag(command, arguments);
+  if (!needs_worker) add_worker_flag(command, arguments);
 }
 
-// Without a number as many as one copy of the model needs.
-int ranks_for(const RecipeArguments& arguments, const recipe::Recipe& recipe) {
-  if (arguments.nproc > 0) return arguments.nproc;
-  const core::MeshSizes mesh = recipe.parallel.mesh();
-  // Experts lie on several copies of all else.
-  const int replicas = mesh.replica.value_or(std::max(1, mesh.expert / mesh.shard));
-  return mesh.pipe * replicas * mesh.shard * mesh.context * mesh.tensor;
-}
-
-void check(const RecipeArguments& arguments) {
+int check(const RecipeArguments& arguments) {
   const std::string& path = arguments.launch.path;
   const std::vector<std::string> overrides = overrides_of(arguments.launch);
   const recipe::Recipe recipe = with_remote_shards(load_recipe_of_run(path, overrides), path);
-  const int ranks = ranks_for(arguments, recipe);
+  const int ranks = arguments.nproc > 0 ? arguments.nproc : recipe::ranks_of_copy(recipe);
   const recipe::BatchPlan plan = plan_batch(recipe, ranks);
   recipe::check_sources(recipe);
   recipe::check_weights(recipe);
   check_tokens(recipe, ranks);
+  check_class_count(recipe);
+  warn_of_shared_files(recipe.data);
+  if (const std::string warning = weights_warning_of(recipe); !warning.empty()) {
+    core::warn("{}", warning);
+  }
   for (const std::string& idle : recipe::idle_keys(recipe, recipe::key_origins(path, overrides))) {
     core::warn("{}", idle);
+  }
+  if (arguments.builds) {
+    const int status = check_in_worker(recipe, path, overrides, ranks);
+    if (status != 0) return status;
   }
   const std::string advice = recipe::batch_norm_advice(recipe.model, plan);
   if (!advice.empty()) core::warn("{}", advice);
   fmt::print("ok: {}: global batch {}\n", recipe.name,
              batch_text(plan, ranks, " per device", " accumulated"));
+  return 0;
 }
 
 }  // namespace
@@ -79,15 +85,22 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
 
   CLI::App* const checking = recipe->add_subcommand(
       "check", "report every mistake of a recipe at once, and whether its files are there");
-  add_recipe_arguments(*checking, *arguments);
+  add_recipe_arguments(*checking, *arguments, /*needs_worker=*/true);
+  CLI::Option* const worker =
+      checking
+          ->add_option("--worker", arguments->launch.worker,
+                       "build the model in a worker too, without data: finds what only a worker "
+                       "knows, such as a pattern that no parameter fits; with a name, in a program "
+                       "of your own")
+          ->expected(0, 1);
   checking
       ->add_option(
           "--nproc", arguments->nproc,
           "number of ranks, for the batch plan; without it as many as a copy of the model needs")
       ->check(CLI::Range(1, 1 << 20));
-  checking->callback([arguments, &exit_status] {
-    check(*arguments);
-    exit_status = 0;
+  checking->callback([arguments, worker, &exit_status] {
+    arguments->builds = worker->count() > 0;
+    exit_status = check(*arguments);
   });
 
   CLI::App* const showing =

@@ -195,9 +195,21 @@ std::string row(const char* name, const std::string& value) {
   return fmt::format("  {:<12}{}\n", name, core::escape_control(value));
 }
 
+// The step under way on all ranks, which the last record may be behind.
+std::int64_t step_of_ranks(const Json& status) {
+  std::optional<std::int64_t> least;
+  for (const Json& rank : status["ranks"]) {
+    const auto step = rank.value("step", std::int64_t{0});
+    least = std::min(least.value_or(step), step);
+  }
+  const bool is_current = status["state"] == "running" || status["state"] == "dead";
+  return is_current ? least.value_or(0) : 0;
+}
+
 std::string step_text(const Json& status) {
   if (!status["step"].is_number()) return "";
-  std::string text = fmt::format(", step {}", status["step"].get<std::int64_t>());
+  std::string text =
+      fmt::format(", step {}", std::max(status["step"].get<std::int64_t>(), step_of_ranks(status)));
   if (status["total_steps"].is_number()) {
     text += fmt::format(" of {}", status["total_steps"].get<std::int64_t>());
   }

@@ -1,6 +1,7 @@
 #include "launcher/jobs/data_cards.h"
 
 #include "lib/core/disk.h"
+#include "lib/exchange/companion_files.h"
 #include "lib/format/token_card.h"
 
 namespace scaletrain::launcher {
@@ -32,6 +33,17 @@ void record_cards(const recipe::Data& data, const fs::path& output) {
   record_card(data.train, output / "cards" / "train.json");
   for (const auto& [name, source] : recipe::held_out(data)) {
     record_card(*source, output / "cards" / (name + ".json"));
+  }
+}
+
+void record_companions(const recipe::Model& model, const fs::path& output) {
+  if (!model.weights || !recipe::reads_tokens(model)) return;
+  const auto files = exchange::files_to_keep(exchange::companions_of_weights(model.weights->path));
+  if (files.empty()) return;  // of a run that goes on the weights may be gone
+  core::Disk& disk = core::system_disk();
+  disk.make_folders(output / exchange::kCompanionFolder);
+  for (const auto& [name, text] : files) {
+    core::write_durably(disk, output / exchange::kCompanionFolder / name, text);
   }
 }
 

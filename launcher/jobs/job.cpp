@@ -5,6 +5,7 @@
 #include <array>
 
 #include "lib/core/clock.h"
+#include "lib/core/line_start.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -50,6 +51,7 @@ int run_job(const Job& job, const Placement& placement, const RestartLimits& lim
       if (!wait) report += restarts.refusal();
     }
     report += wait ? "\n  " + restarts.text(*wait) : job.ending.give_up(*failure);
+    core::leave_bar_of_terminal();
     core::log("{}", report);
     if (!wait) return job.rules.exit_status(*failure);
     if (wait->count() == 0) continue;

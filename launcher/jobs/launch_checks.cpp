@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -31,6 +34,12 @@ bool begins_as_program(const std::string& path) {
                                         "ELF";
 }
 
+void add_files(const recipe::Source& source, std::set<std::string>& files) {
+  files.insert(source.shards.begin(), source.shards.end());
+  files.insert(source.tokens.begin(), source.tokens.end());
+  for (const recipe::Source& inner : source.sources) add_files(inner, files);
+}
+
 }  // namespace
 
 void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
@@ -43,7 +52,7 @@ void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
 }
 
 void refuse_program_as_recipe(const std::string& path) {
-  if (path.ends_with(".json")) return;
+  if (path.ends_with(".json") || path.ends_with(".jsonc")) return;
   std::error_code ignored;
   const bool exists = std::filesystem::exists(path, ignored);
   const bool is_program = exists ? path.ends_with(".sh") || begins_as_program(path)
@@ -55,6 +64,21 @@ void refuse_program_as_recipe(const std::string& path) {
           "a program stands after --: scaletrain launch -- {} ARGS...",
           core::shell_word(is_program && exists && path.find('/') == std::string::npos ? "./" + path
                                                                                        : path)));
+}
+
+void warn_of_shared_files(const recipe::Data& data) {
+  std::set<std::string> trained;
+  add_files(data.train, trained);
+  for (const auto& [name, source] : recipe::held_out(data)) {
+    std::set<std::string> files;
+    add_files(*source, files);
+    const auto shared = std::find_if(files.begin(), files.end(), [&](const std::string& file) {
+      return trained.contains(file);
+    });
+    if (shared == files.end()) continue;
+    core::warn("/data/{}: {} is in /data/train too: what is measured there was trained on", name,
+               core::shown_path(*shared));
+  }
 }
 
 void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds hang_timeout) {

@@ -7,8 +7,9 @@
 #include "launcher/place/placement.h"
 
 namespace scaletrain::recipe {
+struct Data;
 struct Recipe;
-}
+}  // namespace scaletrain::recipe
 
 namespace scaletrain::launcher {
 
@@ -22,5 +23,8 @@ void refuse_program_as_recipe(const std::string& path);
 // Warns where remote reads may be tried again for longer than a worker may stand still: the hang is
 // what ends the run then.
 void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds hang_timeout);
+
+// Warns where a held-out set has shards or token files that the training set has too.
+void warn_of_shared_files(const recipe::Data& data);
 
 }  // namespace scaletrain::launcher

@@ -1,47 +1,27 @@
 #include "launcher/jobs/load_recipe_of_run.h"
 
-#include <fmt/format.h>
+#include <utility>
 
-#include <filesystem>
-#include <optional>
-
-#include "lib/core/disk.h"
-#include "lib/core/log.h"
-#include "lib/core/url.h"
-#include "lib/format/token_card.h"
+#include "launcher/jobs/known_values.h"
+#include "lib/exchange/compare_weights.h"
+#include "lib/exchange/known_of_weights.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
-namespace {
-
-// Of the training tokens; nullopt where there is none on this machine.
-std::optional<std::string> card_of_tokens(const recipe::Recipe& recipe) {
-  if (recipe.data.train.tokens.empty()) return std::nullopt;
-  const std::string& first = recipe.data.train.tokens.front();
-  std::optional<std::string> card = format::token_card_path(first);
-  std::error_code ignored;
-  if (!card || core::is_url(*card) || !std::filesystem::exists(*card, ignored)) return std::nullopt;
-  return card;
-}
-
-}  // namespace
 
 recipe::Recipe load_recipe_of_run(const std::string& path,
                                   const std::vector<std::string>& overrides) {
-  recipe::Recipe recipe = recipe::load_recipe(path, overrides);
-  const std::optional<std::string> card = card_of_tokens(recipe);
-  if (card && !recipe.model.weights &&
-      !recipe::key_origins(path, overrides).contains("/model/vocab_size")) {
-    const std::int64_t known =
-        format::parse_token_card(
-            core::read_file(*card, format::kMaxTokenCardBytes, core::ExitCode::kData), *card)
-            .vocab_size;
-    std::vector<std::string> completed = overrides;
-    completed.push_back(fmt::format("model.vocab_size={}", known));
-    recipe = recipe::load_recipe(path, completed);
-    core::log_line(fmt::format("model.vocab_size: {}, as {} says", known, *card));
-  }
-  return recipe;
+  std::vector<std::string> completed = overrides;
+  for (std::string& known : known_values(path, overrides)) completed.push_back(std::move(known));
+  return recipe::load_recipe(path, completed);
+}
+
+std::string weights_warning_of(const recipe::Recipe& recipe) {
+  if (!recipe.model.weights) return "";
+  const std::string& path = recipe.model.weights->path;
+  const std::string differences =
+      exchange::differences_from_weights(recipe, exchange::files_to_look_at(path));
+  return differences.empty() ? "" : exchange::weights_warning(path, differences);
 }
 
 }  // namespace scaletrain::launcher

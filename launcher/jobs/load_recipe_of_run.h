@@ -8,10 +8,13 @@
 
 namespace scaletrain::launcher {
 
-// recipe::load_recipe, with what the recipe leaves open and its data says: /model/vocab_size is
-// that of the card of the training tokens, where the model does not start from weights. Says so in
-// a line. Throws as load_recipe does, and core::DataError for a damaged card.
+// recipe::load_recipe, with what the recipe leaves open and its weights and data say
+// (launcher/jobs/known_values.h). Throws as both do.
 recipe::Recipe load_recipe_of_run(const std::string& path,
                                   const std::vector<std::string>& overrides);
+
+// Compares a recipe that starts from weights of this machine with what they say
+// (lib/exchange/compare_weights.h). Returns the warning, "" where nothing differs.
+std::string weights_warning_of(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

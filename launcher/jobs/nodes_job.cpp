@@ -18,6 +18,7 @@
 #include "launcher/jobs/round_attempt.h"
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/line_start.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -208,6 +209,10 @@ class NodesJob {
   }
 
   std::optional<int> run_round(const Session::View& view) {
+    if (last_.nodes == 0 && !server_) {
+      core::log("joined the job at {}: this is node {} of {}", to_text(endpoint_), *view.rank,
+                view.board.nodes);
+    }
     if (last_.nodes > 0 && last_.nodes != view.board.nodes) {
       core::log("the job goes on with {} nodes; this is node {}", view.board.nodes, *view.rank);
     }
@@ -309,7 +314,10 @@ class NodesJob {
     if (!verdict.again && verdict.failure) text += job_.ending.give_up(*verdict.failure);
     // One that stopped by itself has logged why.
     const bool leaves = end.stop_signal != 0 || !end.trouble.empty();
-    if (!text.empty() && (!leaves || verdict.failure)) core::log("{}", text);
+    if (!text.empty() && (!leaves || verdict.failure)) {
+      core::leave_bar_of_terminal();
+      core::log("{}", text);
+    }
     if (verdict.again) return leaves ? std::optional(stop_status_) : std::nullopt;
     return verdict.code == 0 ? job_.ending.succeeded() : verdict.code;
   }

@@ -23,7 +23,7 @@ class OutcomeRules {
   virtual bool failed_while_stopping(const WorkerEnd& end) const = 0;
 };
 
-// Our own workers say by their exit code what happened (docs/exit-codes.md).
+// Our own workers say by their exit code what happened (docs/reference/exit-codes.md).
 class RecipeRules : public OutcomeRules {
  public:
   bool worth_restart(const Failure& failure) const override;

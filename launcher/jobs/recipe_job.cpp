@@ -8,15 +8,17 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 
 #include "launcher/flags/values.h"
+#include "launcher/jobs/class_check.h"
 #include "launcher/jobs/data_cards.h"
 #include "launcher/jobs/launch_checks.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/newest_checkpoint.h"
+#include "launcher/jobs/resume_checks.h"
 #include "launcher/jobs/resume_command.h"
 #include "launcher/jobs/run_folder.h"
 #include "launcher/jobs/token_check.h"
@@ -34,6 +36,7 @@
 #include "lib/core/left_overs.h"
 #include "lib/core/local_address.h"
 #include "lib/core/log.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/train_state_check.h"
@@ -58,34 +61,6 @@ core::WorkerEnv env_of(const Attempt& attempt, int local_rank) {
   env.restart_count = attempt.restart;
   env.max_restarts = attempt.max_restarts;
   return env;
-}
-
-// A training that was made shorter than what is done of it has nothing left to do.
-void refuse_past_end(const fs::path& checkpoint, const recipe::Recipe& recipe) {
-  try {
-    format::check_not_past_end(format::read_state(checkpoint),
-                               nlohmann::json::parse(recipe::to_json(recipe)), checkpoint.string());
-  } catch (const core::CheckpointError& error) {
-    throw core::UsageError(error.place(), error.found(),
-                           "let the recipe's steps or epochs reach that far at least");
-  }
-}
-
-// Imported weights come without a state of training: not even a batch.
-void refuse_untrained(const fs::path& checkpoint) {
-  if (format::read_state(checkpoint).global_batch > 0) return;
-  throw core::UsageError(checkpoint.string(),
-                         "holds imported weights and no training to go on with",
-                         R"(start a run from them: "weights" in /model of its recipe)");
-}
-
-// A start that failed before its first checkpoint leaves a recipe behind, and no run.
-void note_replaced_recipe(const fs::path& output, const recipe::Recipe& recipe) {
-  std::ifstream file(output / "recipe.json");
-  const std::string stored{std::istreambuf_iterator<char>(file), {}};
-  if (stored.empty() || stored == recipe::to_json(recipe) || is_running(output)) return;
-  core::log("{}: an earlier start left no checkpoint: the recipe given now replaces its recipe",
-            output.string());
 }
 
 void warn_of_damage(const std::string& text) { core::warn("{}", text); }
@@ -114,10 +89,13 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
   recipe::check_sources(request_.recipe);
   if (request_.start != RunRequest::Start::kCheckpoint && !holds_run(output_)) {
     recipe::check_weights(request_.recipe);
+    static_cast<void>(weights_warning_of(request_.recipe));  // rank 0 warns
   }
   check_tokens(request_.recipe, placement_.world_size());
+  check_class_count(request_.recipe);
   check_devices(request_.recipe, placement_);
   warn_of_patience(request_.recipe, hang_timeout_);
+  warn_of_shared_files(request_.recipe.data);
   may_be_finished_ = check_run_folder();
 }
 
@@ -135,12 +113,14 @@ bool RecipeJob::check_run_folder() const {
       note_replaced_recipe(output_, request_.recipe);
       return false;
     }
+    check_tokenizer(output_);
     const auto stored = stored_recipe(output_, request_.recipe.model.catalog);
     if (!stored) return true;
     return !check_differences(*stored, request_.recipe, request_.allow, output_.string());
   }
   const fs::path named = named_checkpoint();
   refuse_untrained(named);
+  check_tokenizer(named.parent_path().parent_path());
   const auto stored = stored_recipe(request_.checkpoint, request_.recipe.model.catalog);
   if (stored) {
     check_differences(*stored, request_.recipe, request_.allow, request_.checkpoint.string());
@@ -153,6 +133,12 @@ bool RecipeJob::check_run_folder() const {
         "two histories would mix there: give this run another folder: --set output=FOLDER");
   }
   return false;
+}
+
+// The training tokens may have been made again since the run began.
+void RecipeJob::check_tokenizer(const fs::path& run) const {
+  const std::vector<std::string>& tokens = request_.recipe.data.train.tokens;
+  if (!tokens.empty()) exchange::check_tokenizer_of_run(tokens.front(), run);
 }
 
 std::optional<int> RecipeJob::open_run_folder() {
@@ -204,6 +190,8 @@ void RecipeJob::own_run_folder(bool first) {
   }
   housekeeping.attempt("the run has no copy of its data's cards",
                        [&] { record_cards(request_.recipe.data, output_); });
+  housekeeping.attempt("an export takes the tokenizer from the weights",
+                       [&] { record_companions(request_.recipe.model, output_); });
 }
 
 // The checkpoint that was asked for by its path, verified.

@@ -45,6 +45,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
 
  private:
   bool check_run_folder() const;
+  void check_tokenizer(const std::filesystem::path& run) const;
   std::string advice(const Failure& failure) const;
   GroupOptions group_options(const std::vector<WorkerPlan>& plans);
   LastSeen last_seen(const WorkerEnd& end) const;

@@ -11,6 +11,7 @@
 #include "launcher/place/batch_check.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 #include "lib/core/url.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/token_cards.h"
@@ -103,9 +104,10 @@ CheckedFile check_token_file(const std::string& path, const TokenNeeds& needs,
   return checked;
 }
 
-// `batch`: the windows that a step takes; 1 of a held-out set.
-void check_token_set(const recipe::Source& source, const std::string& pointer,
-                     const TokenNeeds& needs, std::int64_t batch) {
+// `batch`: the windows that a step takes; 1 of a held-out set. Returns the tokenizer that the cards
+// name, if there are any.
+std::optional<std::string> check_token_set(const recipe::Source& source, const std::string& pointer,
+                                           const TokenNeeds& needs, std::int64_t batch) {
   format::TokenCards cards(read_card);
   std::int64_t windows = 0;
   bool all_here = true, has_target = false;
@@ -120,11 +122,12 @@ void check_token_set(const recipe::Source& source, const std::string& pointer,
   }
   cards.check_vocabulary(needs.vocab_size);
   if (needs.documents && all_here) static_cast<void>(cards.needed_end_of_text());
-  if (source.tokens.empty() || !all_here) return;
+  const std::optional<std::string> tokenizer = cards.tokenizer();
+  if (source.tokens.empty() || !all_here) return tokenizer;
   if (windows > 0 && !has_target) {
     throw core::DataError(source.tokens.front(), format::kNoTargets, format::kNoTargetsRemedy);
   }
-  if (windows >= batch) return;
+  if (windows >= batch) return tokenizer;
   throw core::RecipeError(
       fmt::format("{}/tokens", pointer),
       fmt::format("has {} windows of {} tokens, and {}", windows, needs.context + 1,
@@ -144,9 +147,14 @@ void check_tokens(const recipe::Recipe& recipe, int ranks) {
                          .documents = data.document_attention};
   const std::int64_t batch =
       recipe.batch.global ? *recipe.batch.global : plan_batch(recipe, ranks).global;
-  check_token_set(data.train, "/data/train", needs, batch);
+  const auto ours = check_token_set(data.train, "/data/train", needs, batch);
   for (const auto& [name, source] : recipe::held_out(data)) {
-    check_token_set(*source, fmt::format("/data/{}", name), needs, 1);
+    const auto theirs = check_token_set(*source, fmt::format("/data/{}", name), needs, 1);
+    if (!ours || !theirs || *ours == *theirs) continue;
+    throw core::DataError(source->tokens.front(),
+                          fmt::format("is of the tokenizer {}, and /data/train of {}",
+                                      core::escape_control(*theirs), core::escape_control(*ours)),
+                          "tokenize all sets by one tokenizer");
   }
 }
 

@@ -1,5 +1,5 @@
 // The program whose processes train: ours beside this one, or one of somebody's own with models of
-// its own (docs/own-model.md).
+// its own (docs/internals/own-model.md).
 #pragma once
 
 #include <string>

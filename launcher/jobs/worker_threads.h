@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace scaletrain::recipe {
 struct Recipe;
@@ -10,8 +11,12 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Of a recipe's worker: the recipe's `threads`, else its share of the cores among
-// `local_world_size` workers, and no more than the `bound` CPUs that it may run on (0: all).
+// OMP_NUM_THREADS of this process; nullopt where it is not set, or no number of threads.
+std::optional<std::int64_t> threads_of_environment();
+
+// Of a recipe's worker: the recipe's `threads`, else OMP_NUM_THREADS of the launcher, else its
+// share of the cores among `local_world_size` workers, and no more than the `bound` CPUs that it
+// may run on (0: all).
 std::int64_t recipe_threads(const recipe::Recipe& recipe, int local_world_size, std::size_t bound);
 
 // Whether `threads` threads of the job's workers here have to share cores: there are fewer that

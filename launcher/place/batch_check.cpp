@@ -3,18 +3,9 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
-#include "lib/core/mesh_plan.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
-
-recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks) {
-  const int readers = core::MeshPlan(ranks, recipe.parallel.mesh()).readers();
-  const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, readers);
-  recipe::check_micro_batches(recipe.parallel, plan);
-  if (recipe.data.order == "streamed") recipe::check_lanes(recipe.data.lanes, readers);
-  return plan;
-}
 
 std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per_device,
                        const char* accumulate) {

@@ -1,9 +1,10 @@
-// A recipe's batch in the ranks of a job: the one place where the launcher plans it.
+// A recipe's batch (lib/recipe/ranks.h) in the ranks of a job, for a person.
 #pragma once
 
 #include <string>
 
 #include "launcher/place/placement.h"
+#include "lib/recipe/ranks.h"
 #include "lib/recipe/sections/batch.h"
 
 namespace scaletrain::recipe {
@@ -11,10 +12,6 @@ struct Recipe;
 }
 
 namespace scaletrain::launcher {
-
-// The batch of `ranks` ranks, of which those that read (lib/core/mesh_plan.h) share it. Throws
-// core::RecipeError where it, or the lanes of a streamed order, do not go into them.
-recipe::BatchPlan plan_batch(const recipe::Recipe& recipe, int ranks);
 
 // "64 = 8 x 4 x 2 ranks", or "x 2 groups of 4 ranks" where these share a model, with words behind
 // the first two.

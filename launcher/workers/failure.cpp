@@ -186,6 +186,31 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
 
 namespace {
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  lines.push_back(text.substr(begin));
+  return lines;
+}
+
+// The last lines of the log without the cause, which a worker logs too, behind its prefix.
+std::vector<std::string> lines_beside_cause(const Failure& failure) {
+  std::vector<std::string> lines = failure.last_lines;
+  if (failure.cause.empty()) return lines;
+  const std::vector<std::string> cause = lines_of(failure.cause);
+  const auto found =
+      std::search(lines.begin(), lines.end(), cause.begin(), cause.end(),
+                  [](const std::string& line, const std::string& said) {
+                    return line == said || (line.starts_with('[') && line.ends_with("] " + said));
+                  });
+  if (found != lines.end()) lines.erase(found, found + std::ssize(cause));
+  return lines;
+}
+
 // What follows the first line.
 std::string details(const Failure& failure) {
   std::string text = hint(failure);
@@ -197,9 +222,9 @@ std::string details(const Failure& failure) {
       if (letter == '\n') text += "    ";
     }
   }
-  if (!failure.last_lines.empty()) {
+  if (const std::vector<std::string> lines = lines_beside_cause(failure); !lines.empty()) {
     text += "\n  the last lines of its standard error:";
-    for (const std::string& line : failure.last_lines) text += "\n    | " + line;
+    for (const std::string& line : lines) text += "\n    | " + line;
   }
   if (!failure.others.empty()) {
     text += fmt::format("\n  after it: {}", fmt::join(failure.others, ", "));

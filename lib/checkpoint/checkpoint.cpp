@@ -110,7 +110,8 @@ bool is_linked(const fs::path& path) {
 }  // namespace
 
 Written write(core::Disk& disk, const fs::path& run, const Contents& contents, Writers* writers,
-              KeptFiles* kept, core::Housekeeping* housekeeping) {
+              KeptFiles* kept, core::Housekeeping* housekeeping,
+              const std::function<void()>& read_back) {
   Turn turn(writers);
   core::Housekeeping own_housekeeping;
   const TensorFiles tensors(contents, kept);
@@ -132,6 +133,7 @@ Written write(core::Disk& disk, const fs::path& run, const Contents& contents, W
       written.bytes += entry.bytes;
       if (kept != nullptr && is_linked(folder / name)) written.linked += entry.bytes;
     }
+    files.read_back = read_back;
     return files;
   };
   written.path = format::publish_checkpoint(

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -33,10 +34,14 @@ struct Written {
 // Writes RUN/checkpoints/step-N; returns once it is durable. With `writers`, `contents` are rank
 // 0's share, and all other ranks call write_share. With `kept`, `contents` are a share, if only of
 // one writer, and what has not changed since the last one is linked. Throws core::DivergedError
-// where a tensor is not finite, and what Writers::collect does. `housekeeping`: the run's.
+// where a tensor is not finite, and what Writers::collect does. `housekeeping`: the run's. With
+// `read_back`, which is called for each file that is read, all files are read and compared with
+// what was in memory before they count as a checkpoint: core::CheckpointError naming the first
+// tensor that differs.
 Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents,
               Writers* writers = nullptr, KeptFiles* kept = nullptr,
-              core::Housekeeping* housekeeping = nullptr);
+              core::Housekeeping* housekeeping = nullptr,
+              const std::function<void()>& read_back = {});
 
 // Another rank's part in a write: its share. Throws what Writers::follow does; rank 0 throws what
 // else went wrong.

@@ -23,13 +23,15 @@ struct Part {
   std::vector<std::int64_t> shape;  // the whole parameter's
   std::vector<format::Piece> pieces = {};
   bool writes = true;  // of the ranks that hold the model together and have the same it is the one
-  bool has_owner = false;  // the optimizer's tensors of it are whole, of any shape, on one rank,
-  std::set<std::string> divided = {};  // but for those of these kinds, which are in pieces too
+  // Kinds of the optimizer's tensors of it that are in no pieces: each is whole, of a shape of its
+  // own, on one rank, which may be another (optim::Optimizer::whole_state()).
+  std::set<std::string> whole = {};
 };
 using Parts = std::map<std::string, Part>;  // by the parameter's name
 
 // How ranks hold a model together: tensors of a parameter in `parts`, the optimizer's KIND/NAME
-// too, are flat and hold this rank's pieces of it; all ranks have the others whole.
+// too but for those that are whole, are flat and hold this rank's pieces of it; all ranks have the
+// others whole.
 struct Cut {
   Parts parts;
   int place = 0, places = 1;  // of this rank among those that hold the model together

@@ -21,13 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a tensor is the optimizer's of a parameter whose state one rank has.
-bool has_owner(const Part* part, const std::string& name) {
-  const std::size_t kind = name.find('/');
-  return part != nullptr && part->has_owner && kind != std::string::npos &&
-         !part->divided.contains(name.substr(0, kind));
-}
-
 // Adds tensors of one file to a share.
 class ShareFile {
  public:
@@ -45,21 +38,28 @@ class ShareFile {
     for (const auto& [name, tensor] : tensors) {
       const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
       const Part* const part = find_part(cut_.parts, name);
-      if (has_owner(part, name)) {
-        share_.all_bytes += bytes * cut_.places;
-        if (cut_.writes) add_whole(name, tensor, to);
-        continue;
-      }
       share_.all_bytes += part != nullptr ? bytes * cut_.places : bytes;
-      if (part != nullptr && part->writes && cut_.writes) {
-        add(name, tensor, part->shape, part->pieces, to);
+      const bool is_written = part != nullptr ? part->writes && cut_.writes : is_first_;
+      if (!is_written) continue;
+      if (part == nullptr || is_whole(part, name)) {
+        add_whole(name, tensor, to);
+      } else {
+        add_pieces(name, tensor, *part, to);
       }
-      if (part != nullptr || !is_first_) continue;
-      add_whole(name, tensor, to);
     }
   }
 
  private:
+  void add_pieces(const std::string& name, const at::Tensor& tensor, const Part& part,
+                  Tensors& to) {
+    if (tensor.numel() != count_of(part)) {
+      throw core::InternalError("a share of a checkpoint",
+                                fmt::format("{} has {} elements, and its pieces {}", name,
+                                            tensor.numel(), count_of(part)));
+    }
+    add(name, tensor, part.shape, part.pieces, to);
+  }
+
   void add_whole(const std::string& name, const at::Tensor& tensor, Tensors& to) {
     const std::vector<std::int64_t> shape = tensor.sizes().vec();
     add(name, tensor, shape, {format::whole_piece(shape)}, to);
@@ -123,14 +123,14 @@ PartSource::PartSource(const fs::path& path, const Tensors& wanted, const Parts&
     const auto found = wanted.find(info.name);
     if (found == wanted.end()) {
       if (others) continue;
-      const bool is_others = has_owner(part, info.name);
+      const bool is_others = is_whole(part, info.name);
       if (!is_others && (part == nullptr || count_of(*part) > 0)) left_over.add(info.name);
       continue;
     }
     absent.erase(info.name);
     const at::Tensor& tensor = found->second;
-    const bool is_whole = part == nullptr || has_owner(part, info.name);
-    const at::IntArrayRef shape = is_whole ? tensor.sizes() : at::IntArrayRef(part->shape);
+    const bool is_own_shape = part == nullptr || is_whole(part, info.name);
+    const at::IntArrayRef shape = is_own_shape ? tensor.sizes() : at::IntArrayRef(part->shape);
     const std::optional<at::ScalarType> type = type_of(info.dtype);
     const bool fits =
         type == tensor.scalar_type() || (types == Types::kAnyFloating && type &&
@@ -165,7 +165,7 @@ void PartSource::copy(const format::TensorInfo& info, const at::Tensor& target) 
     file_.read(info, piece, left.first(bytes));
     left = left.subspan(bytes);
   };
-  if (part == nullptr || has_owner(part, info.name)) {
+  if (part == nullptr || is_whole(part, info.name)) {
     read(format::whole_piece(info.shape));
   } else {
     for (const format::Piece& piece : part->pieces) read(piece);
@@ -178,6 +178,11 @@ void PartSource::copy(const format::TensorInfo& info, const at::Tensor& target) 
 const Part* find_part(const Parts& parts, const std::string& name) {
   const auto found = parts.find(name.substr(name.find('/') + 1));  // all of it where there is none
   return found == parts.end() ? nullptr : &found->second;
+}
+
+bool is_whole(const Part* part, const std::string& name) {
+  const std::size_t kind = name.find('/');
+  return part != nullptr && kind != std::string::npos && part->whole.contains(name.substr(0, kind));
 }
 
 std::int64_t count_of(const Part& part) {

@@ -16,6 +16,10 @@ namespace scaletrain::checkpoint {
 // the tensor is not cut.
 const Part* find_part(const Parts& parts, const std::string& name);
 
+// True if `name`, of a tensor that stands for `part`, is KIND/NAME of optimizer state that is whole
+// on the rank that has it.
+bool is_whole(const Part* part, const std::string& name);
+
 // Elements that a rank has of it.
 std::int64_t count_of(const Part& part);
 

@@ -158,8 +158,11 @@ void Saver::write(Write& one) {
   const bool is_durable = attempt([&] {
     const Contents& contents = one.what();
     saved.step = contents.state.step;
+    std::function<void()> read_back;
+    if (!has_read_back_) read_back = [this] { last_operation_ = core::now(); };
     Written written = checkpoint::write(disk_, options_.run, contents, options_.writers.get(),
-                                        kept(), options_.housekeeping.get());
+                                        kept(), options_.housekeeping.get(), read_back);
+    has_read_back_ = true;
     saved.path = std::move(written.path);
     saved.bytes = written.bytes;
     saved.linked_bytes = written.linked;

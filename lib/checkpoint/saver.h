@@ -1,5 +1,7 @@
 // Writes a run's checkpoints beside training, which waits for a copy in memory, before it changes
-// what is copied, and for nothing else.
+// what is copied, and for nothing else. The first one is read back and compared with what was in
+// memory before it counts: optimizer, layout and model are then known to give checkpoints that can
+// be read.
 #pragma once
 
 #include <atomic>
@@ -101,7 +103,8 @@ class Saver {
   std::vector<std::unique_ptr<Write>> free_;      // their memory
   Write* copied_ = nullptr;  // of under_way_ or free_: what await_copies() is about
   std::deque<std::unique_ptr<Outcome>> outcomes_;
-  KeptFiles kept_;  // the writing thread's
+  KeptFiles kept_;              // the writing thread's
+  bool has_read_back_ = false;  // the writing thread's: one was written and read back
   bool ends_ = false;
   bool has_warned_ = false;
   std::thread thread_;  // last: uses all of it

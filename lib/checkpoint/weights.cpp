@@ -22,6 +22,7 @@
 #include "lib/format/json_fields.h"
 #include "lib/format/weights/element_values.h"
 #include "lib/format/weights/weight_set.h"
+#include "lib/format/weights/wrapper_names.h"
 
 namespace scaletrain::checkpoint {
 namespace {
@@ -66,8 +67,10 @@ class Loader {
       throw core::RecipeError("/model/weights/new_head", "the model does not say what its head is",
                               "leave it out");
     }
+    refuse_adapter();
     refuse_other_heads();
     check(set_.files());
+    choose_wrapper();
     compare(progress);
     refuse_differences();
     const at::NoGradGuard no_grad;
@@ -79,6 +82,33 @@ class Loader {
   }
 
  private:
+  // A LoRA adapter holds changes of some weights, which are added to those of its base model.
+  void refuse_adapter() const {
+    for (const WeightTensor& source : set_.tensors()) {
+      if (source.name.find(".lora_A.") == std::string::npos) continue;
+      throw core::CheckpointError(
+          weights_.path,
+          core::escape_control(
+              fmt::format("is a LoRA adapter ({}), not the weights of a model", source.name)),
+          format::kMergeAdapter);
+    }
+  }
+
+  // Says once which prefix is left out of the names.
+  void choose_wrapper() {
+    std::vector<std::string> names;
+    names.reserve(set_.tensors().size());
+    for (const WeightTensor& source : set_.tensors()) names.push_back(source.name);
+    wrapper_ = format::common_wrapper(names, [this](const std::string& rest) {
+      if (tensors_.contains(rest)) return 2;  // the model's own names first
+      return name_in_model(rest).empty() ? 0 : 1;
+    });
+    const std::string left_out = set_.part().stripped + wrapper_;
+    if (left_out.empty()) return;
+    core::log("{}: \"{}\" in front of the names of its tensors is left out", weights_.path,
+              left_out);
+  }
+
   // Another number of heads would compute something else with the same tensors.
   void refuse_other_heads() const {
     if (rules_.heads == 0) return;
@@ -110,7 +140,7 @@ class Loader {
       if (tensors_.contains(source.name)) {
         match(source.name, source);
       } else {
-        renamed.emplace_back(name_in_model(source.name), &source);
+        renamed.emplace_back(name_in_model(without_wrapper(source.name)), &source);
       }
     }
     for (const auto& [name, source] : renamed) {
@@ -134,8 +164,13 @@ class Loader {
     }
   }
 
+  std::string without_wrapper(const std::string& name) const {
+    return name.starts_with(wrapper_) ? name.substr(wrapper_.size()) : name;
+  }
+
   // "" for a tensor that the model does not have.
   std::string name_in_model(const std::string& name) const {
+    if (tensors_.contains(name)) return name;
     for (const std::string_view prefix : kPrefixes) {
       if (name.starts_with(prefix) && tensors_.contains(name.substr(prefix.size()))) {
         return name.substr(prefix.size());
@@ -290,6 +325,7 @@ class Loader {
   const units::WeightRules& rules_;
   const Tensors& tensors_;
   format::WeightSet set_;
+  std::string wrapper_;                              // in front of the names of the file
   std::map<std::string, const WeightTensor*> seen_;  // by the model's names
   std::map<std::string, Match> matches_;             // what is copied, by the model's names
   Differences missing_{"missing"}, unused_{"unused"}, misshapen_{"of another shape"},

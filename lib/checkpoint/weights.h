@@ -35,15 +35,16 @@ std::string to_json(const WeightReport& report);
 
 // Fills `tensors`, those of a model with `rules`, after everything was compared.
 //
-// A name may have, or lack, what wrappers put in front of it ("module.", "_orig_mod.", "model.",
-// "transformer."); a tensor that the file has twice must be the same. The head is left as
-// initialised where the file's has another number of classes, or the recipe says so; the first
-// kernel, the positions of patches (lib/checkpoint/adapt.h) and of texts, of which the first are
-// taken, are made to fit. The heads that a config.json beside the file or a checkpoint's recipe
-// gives must be the model's. Counts of batches may be missing; masks and frequencies that Hugging
-// Face stores may be left. Throws core::RecipeError for a new head of a model without one;
-// core::CheckpointError naming the first tensors of each kind that do not fit, and as
-// format::WeightSet does.
+// A common prefix of wrappers (lib/format/weights/wrapper_names.h) is left out where the rest are
+// the model's names, and one log line says so; each name may also have, or lack, "module.",
+// "_orig_mod.", "model." and "transformer."; a tensor that the file has twice must be the same. The
+// head is left as initialised where the file's has another number of classes, or the recipe says
+// so; the first kernel, the positions of patches (lib/checkpoint/adapt.h) and of texts, of which
+// the first are taken, are made to fit. The heads that a config.json beside the file or a
+// checkpoint's recipe gives must be the model's. Counts of batches may be missing; masks and
+// frequencies that Hugging Face stores may be left. Throws core::RecipeError for a new head of a
+// model without one; core::CheckpointError for a LoRA adapter, naming the first tensors of each
+// kind that do not fit, and as format::WeightSet does.
 //
 // `check` sees the files first, and throws where they are of another model.
 using CheckFiles = std::function<void(const format::WeightFiles& files)>;

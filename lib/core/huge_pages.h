@@ -1,5 +1,5 @@
 // Memory in pages of 2 MiB: to write it past the page cache is quicker than in pages of 4 KiB, each
-// of which the kernel looks up and the device is given apart (docs/performance.md).
+// of which the kernel looks up and the device is given apart (docs/lab/performance.md).
 #pragma once
 
 #include <cstddef>

@@ -49,6 +49,10 @@ void suspect_error_stream() {
   if (line() == Line::kEnded) line() = Line::kUnknown;
 }
 
+void leave_bar_of_terminal() {
+  if (isatty(STDERR_FILENO) == 1) suspect_error_stream();
+}
+
 std::string to_line_start() {
   const Line before = line().exchange(Line::kEnded);
   if (before == Line::kUnknown) return after_others();

@@ -12,6 +12,10 @@ void note_error_stream(char last);
 // A child that shares standard error with this process may have written there.
 void suspect_error_stream();
 
+// The same of a worker that draws a progress bar there: on a terminal alone, elsewhere its lines
+// are whole.
+void leave_bar_of_terminal();
+
 // What brings the next text to the beginning of a line; "" where it stands there as far as one
 // knows. The caller writes it: the next call returns "" until somebody else has written.
 std::string to_line_start();

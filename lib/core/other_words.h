@@ -1,5 +1,5 @@
-// What other programs (torchrun, accelerate, mpirun, Slurm, webdataset, git) call our commands,
-// flags and keys: for a hint after a mistake, never as names of ours.
+// What other programs (torchrun, accelerate, mpirun, Slurm, webdataset, git) call our commands
+// and flags: for a hint after a mistake, never as names of ours.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::core {
 
-// For `word` after `command` ("scaletrain", "scaletrain data check"), or a key of a "recipe": our
-// words for it, as "--nproc"; "" where none is known.
+// For `word` after `command` ("scaletrain", "scaletrain data check"): our words for it, as
+// "--nproc"; "" where none is known.
 std::string our_word(std::string_view command, std::string_view word);
 
 }  // namespace scaletrain::core

@@ -65,6 +65,13 @@ task::Example next_micro_batch(MicroBatches& batches) {
   return batches.next();
 }
 
+void require_tokens_alone(const units::Unit& last) {
+  if (last.takes_tokens_alone) return;
+  throw core::RecipeError("/loss/chunk",
+                          "the model's last unit does not say that it takes tokens one by one",
+                          "set its takes_tokens_alone where it does, otherwise leave it out");
+}
+
 Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings& savings)
     : parts_(parts),
       units_(parts.units.empty() ? parts.model.units() : parts.units),
@@ -74,11 +81,7 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings
       chunk_(savings.chunk) {
   if (savings.offload) offload_.emplace(parts.mesh.world().device(), tensors_of(parts.model));
   if (chunk_ == 0) return;
-  if (!units_.back().takes_tokens_alone) {
-    throw core::RecipeError("/loss/chunk",
-                            "the model's last unit does not say that it takes tokens one by one",
-                            "set its takes_tokens_alone where it does, otherwise leave it out");
-  }
+  require_tokens_alone(units_.back());
   last_ = parameters_of(units_.back(), parts.model);
 }
 

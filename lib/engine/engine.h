@@ -51,6 +51,10 @@ struct EngineParts {
   at::Tensor idle_input = {};
 };
 
+// Throws core::RecipeError ("/loss/chunk: ...") if the last unit of a model cannot take a part of
+// the tokens at a time.
+void require_tokens_alone(const units::Unit& last);
+
 // How a step needs less memory.
 struct MemorySavings {
   std::optional<recipe::Recompute> recompute = {};

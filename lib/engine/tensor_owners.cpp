@@ -1,12 +1,16 @@
 #include "lib/engine/tensor_owners.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -54,7 +58,6 @@ class TensorOwners : public optim::Optimizer {
       : ranks_(ranks), tensors_(share(parts, ranks)) {
     std::vector<NamedParameter> owned;
     for (SharedTensor& one : tensors_) {
-      names_.insert(one.part.name);
       if (one.owner != ranks_.rank()) continue;
       one.whole = at::empty(one.part.shape, one.part.tensor.options().requires_grad(false));
       owned.push_back(one.part);
@@ -62,6 +65,7 @@ class TensorOwners : public optim::Optimizer {
       owned.back().begin = 0;
     }
     inner_ = make(std::move(owned));
+    share_names(inner_->state());
     for (const SharedTensor& one : tensors_) {
       if (one.whole.defined()) parallel::give_memory_back(one.whole);
     }
@@ -75,10 +79,9 @@ class TensorOwners : public optim::Optimizer {
       parallel::take_memory(one.whole);
       one.whole.mutable_grad() = at::empty(one.part.shape, one.whole.options());
     }
-    const auto weights = [](const SharedTensor& one) { return one.part.tensor.detach(); };
     const auto whole_weights = [](const SharedTensor& one) { return one.whole; };
     in_portions([&](std::size_t begin, std::size_t end) {
-      bring(begin, end, weights, whole_weights);
+      bring(begin, end, weights_of_part, whole_weights);
       bring(begin, end, gradient_of_part, [](const SharedTensor& one) { return one.whole.grad(); });
     });
     inner_->step(lr, found_inf);
@@ -86,17 +89,55 @@ class TensorOwners : public optim::Optimizer {
     for (const SharedTensor& one : tensors_) {
       if (one.whole.defined()) one.whole.mutable_grad().reset();
     }
-    in_portions(
-        [&](std::size_t begin, std::size_t end) { give_out(begin, end, whole_weights, weights); });
+    in_portions([&](std::size_t begin, std::size_t end) {
+      give_out(begin, end, whole_weights, weights_of_part);
+    });
     for (const SharedTensor& one : tensors_) {
       if (one.whole.defined()) parallel::give_memory_back(one.whole);
     }
   }
 
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
-  std::map<std::string, at::Tensor> state() override { return inner_->state(); }
-  std::set<std::string> with_owner() const override { return names_; }
+  std::map<std::string, at::Tensor> state() override {
+    std::map<std::string, at::Tensor> named = inner_->state();
+    for (const SharedTensor& one : tensors_) {
+      const auto names = own_weights_.find(one.part.name);
+      if (names == own_weights_.end()) continue;
+      for (const std::string& name : names->second) {
+        named.erase(name);
+        if (one.part.tensor.numel() > 0) named.emplace(name, one.part.tensor.detach());
+      }
+    }
+    return named;
+  }
+  std::set<std::string> whole_state() override { return whole_state_; }
   void resume_at(std::int64_t step) override { inner_->resume_at(step); }
+  bool has_evaluation_weights() const override { return inner_->has_evaluation_weights(); }
+
+  // The owners compute them from the whole weights, and each rank gets its parts.
+  std::map<std::string, at::Tensor> evaluation_weights() override {
+    if (!has_evaluation_weights()) return {};
+    const at::NoGradGuard no_grad;
+    for (const SharedTensor& one : tensors_) {
+      if (one.whole.defined()) parallel::take_memory(one.whole);
+    }
+    in_portions([&](std::size_t begin, std::size_t end) {
+      bring(begin, end, weights_of_part, [](const SharedTensor& one) { return one.whole; });
+    });
+    const std::map<std::string, at::Tensor> wholes = inner_->evaluation_weights();
+    std::map<std::string, at::Tensor> parts;
+    for (const SharedTensor& one : tensors_) {
+      if (one.whole.defined()) parallel::give_memory_back(one.whole);
+      if (one.part.tensor.numel() == 0) continue;
+      parts.emplace(one.part.name, at::empty_like(one.part.tensor.detach()));
+    }
+    in_portions([&](std::size_t begin, std::size_t end) {
+      give_out(
+          begin, end, [&](const SharedTensor& one) { return wholes.at(one.part.name); },
+          [&](const SharedTensor& one) { return parts.at(one.part.name); });
+    });
+    return parts;
+  }
 
  private:
   static std::vector<SharedTensor> share(const std::vector<NamedParameter>& parts,
@@ -125,6 +166,35 @@ class TensorOwners : public optim::Optimizer {
     }
     choose_owners(tensors, ranks.world_size());
     return tensors;
+  }
+
+  static at::Tensor weights_of_part(const SharedTensor& one) { return one.part.tensor.detach(); }
+
+  // Learns which tensors of parameters the state of any rank has, "+NAME" or, of those that are the
+  // weights themselves, "=NAME".
+  void share_names(const std::map<std::string, at::Tensor>& state) {
+    std::set<const c10::StorageImpl*> wholes;
+    for (const SharedTensor& one : tensors_) {
+      if (one.whole.defined()) wholes.insert(one.whole.storage().unsafeGetStorageImpl());
+    }
+    std::string own;
+    for (const auto& [name, tensor] : state) {
+      if (name.find('/') == std::string::npos) continue;
+      const bool is_weight = wholes.contains(tensor.storage().unsafeGetStorageImpl());
+      own.append(is_weight ? "=" : "+").append(name).append("\n");
+    }
+    for (int rank = 0; rank < ranks_.world_size(); ++rank) {
+      std::istringstream lines(ranks_.broadcast_text(rank == ranks_.rank() ? own : "", rank,
+                                                     "names of optimizer state"));
+      for (std::string line; std::getline(lines, line);) {
+        const std::string name = line.substr(1);
+        if (line.front() == '=') {
+          own_weights_[name.substr(name.find('/') + 1)].insert(name);
+        } else {
+          whole_state_.insert(name);
+        }
+      }
+    }
   }
 
   static at::Tensor gradient_of_part(const SharedTensor& one) {
@@ -244,7 +314,9 @@ class TensorOwners : public optim::Optimizer {
 
   dist::Group& ranks_;
   std::vector<SharedTensor> tensors_;
-  std::set<std::string> names_;
+  std::set<std::string> whole_state_;
+  // Names in the state, by parameter, of what is the weights themselves.
+  std::map<std::string, std::set<std::string>> own_weights_;
   std::unique_ptr<Optimizer> inner_;
 };
 

@@ -1,7 +1,9 @@
 #include "lib/exchange/export_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
@@ -39,15 +41,36 @@ const Kind& kind_of(std::string_view name) {
 
 std::string file_of(const ordered_json& config) { return core::json_text(config, 1) + "\n"; }
 
+// Those of the weights that training began from, unless documents ended with another token.
+void take_special_tokens(const nlohmann::json& ids, std::optional<std::int64_t> end_of_text,
+                         ordered_json& config) {
+  const auto end = ids.find("eos_token_id");
+  if (end != ids.end() && end_of_text) {
+    const bool is_among = end->is_array()
+                              ? std::find(end->begin(), end->end(), *end_of_text) != end->end()
+                              : *end == *end_of_text;
+    if (!is_among) return;
+  }
+  for (const auto& [key, id] : ids.items()) config[key] = id;
+}
+
 void plan_language_model(const ExportSource& source, const format::WeightSet& weights,
                          std::string_view dtype, ExportPlan& plan) {
   TokenizerFiles tokenizer;
   if (reads_tokens(source.recipe.model)) tokenizer = tokenizer_files(source.recipe);
+  Companions companions = source.companions;
+  if (!tokenizer.name.empty()) keep_tokenizer(companions, tokenizer.name);
   plan.prefix = language_prefix(source.recipe.model);
-  plan.files[kConfigFile] =
-      file_of(language_config(source.recipe, weights, tokenizer.end_of_text, dtype));
+  ordered_json config = language_config(source.recipe, weights, tokenizer.end_of_text, dtype);
+  take_special_tokens(companions.special_tokens, tokenizer.end_of_text, config);
+  plan.files[kConfigFile] = file_of(config);
+  plan.files.merge(companions.files);
+  const bool has_tokenizer = plan.files.contains("tokenizer.json") ||
+                             plan.files.contains("tokenizer.model") ||
+                             plan.files.contains("vocab.json");
   plan.files.merge(tokenizer.files);
-  if (!tokenizer.missing.empty()) plan.note = "without a tokenizer: " + tokenizer.missing;
+  if (!tokenizer.missing.empty() && !has_tokenizer)
+    plan.note = "without a tokenizer: " + tokenizer.missing;
 }
 
 }  // namespace

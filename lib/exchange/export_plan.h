@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/exchange/companion_files.h"
 #include "lib/format/weights/weight_set.h"
 #include "lib/recipe/recipe.h"
 
@@ -17,6 +18,8 @@ struct ExportSource {
   recipe::Recipe recipe;
   std::string recipe_text;           // its recipe.json
   std::vector<std::string> classes;  // {}: not known
+  // Of a language model: what lay beside the weights that it began from.
+  Companions companions = {};
 };
 
 struct ExportPlan {

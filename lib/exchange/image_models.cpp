@@ -108,8 +108,9 @@ std::int64_t square_size(const ForeignConfig& args, const std::string& key) {
 }
 
 ImageModel vit_of(const std::smatch& name, const ForeignConfig& args) {
-  ImageModel found{.model = {{"name", name[1].str()}, {"patch_size", std::stoll(name[2].str())}},
-                   .image_size = std::stoll(name[3].str())};
+  ImageModel found{
+      .model = {{"name", "vit_" + name[1].str()}, {"patch_size", std::stoll(name[2].str())}},
+      .image_size = std::stoll(name[3].str())};
   take_args(args,
             {{"patch_size", "patch_size"},
              {"embed_dim", "dim"},
@@ -205,7 +206,7 @@ ImageArchitecture torchvision_architecture(const recipe::Recipe& recipe) {
 
 ImageModel image_model_of(const ForeignConfig& config) {
   static const std::regex vit_name(
-      "(vit_(?:tiny|small|base|large))_patch([0-9]{1,2})_([0-9]{2,4})");
+      "(?:vit|deit)_(tiny|small|base|large)_patch([0-9]{1,2})_([0-9]{2,4})");
   static const std::regex deep_name("((?:resnet|resnext)[0-9]+)d(_32x[48]d)?");
   const std::string name = config.text("architecture");
   const ForeignConfig args = config.inner("model_args");

@@ -11,6 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/read_faults.h"
+#include "lib/exchange/companion_files.h"
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_config.h"
 #include "lib/exchange/language_config.h"
@@ -19,6 +20,7 @@
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/token_card.h"
+#include "lib/format/weights/wrapper_names.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
@@ -49,12 +51,21 @@ std::string beside(const format::WeightSet& weights, const char* name) {
   return (weights.files().files.front().parent_path() / name).string();
 }
 
+// The tensor of that name, or of that name with what wrappers put in front; nullptr without one.
+const format::WeightTensor* find_wrapped(const format::WeightSet& weights, const char* name) {
+  if (const format::WeightTensor* const tensor = weights.find(name)) return tensor;
+  for (const format::WeightTensor& tensor : weights.tensors()) {
+    if (format::without_wrappers(tensor.name) == name) return &tensor;
+  }
+  return nullptr;
+}
+
 Described named_model(const std::string& name, bool is_language_model,
                       const format::WeightSet& weights) {
   Described found{.model = {{"name", name}}, .data = json::object()};
   if (is_language_model) return found;
   for (const char* const head : kHeads) {
-    const format::WeightTensor* const tensor = weights.find(head);
+    const format::WeightTensor* const tensor = find_wrapped(weights, head);
     if (tensor == nullptr || tensor->shape.empty()) continue;
     found.model["num_classes"] = tensor->shape.front();
     break;
@@ -138,6 +149,7 @@ ImportPlan plan_import(const ImportRequest& request, const format::WeightSet& we
   }
   Described described = describe_language_config(config);
   take_tokenizer(config, described.model, weights, plan);
+  plan.files.merge(files_to_keep(companions_in(weights.files().files.front().parent_path())));
   dump(std::move(described), true);
   return plan;
 }

@@ -125,11 +125,12 @@ json describe_gpt2(const ForeignConfig& config) {
           {"dropout", dropout}};
 }
 
-// How rotary positions are stretched; `rope` is what newer versions call "rope_parameters" and
+// How rotary positions are stretched, by the older name where both are there, as transformers
+// reads them; `rope` is what newer versions call "rope_parameters" and
 // older ones "rope_scaling".
 void describe_rope(const ForeignConfig& config, double theta, json& model) {
   const ForeignConfig rope =
-      config.inner(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
+      config.inner(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
   model["rope_theta"] = rope.number("rope_theta", config.number("rope_theta", theta));
   rope.allow("partial_rotary_factor", {1});
   config.allow("partial_rotary_factor", {1});
@@ -153,7 +154,7 @@ struct FamilyDefaults {
 
 json describe_family(const ForeignConfig& config, const FamilyDefaults& standard,
                      std::int64_t kv_heads) {
-  config.allow("hidden_act", {"silu"});
+  config.allow("hidden_act", {"silu", "swish"});
   const std::int64_t dim = config.integer("hidden_size", 4096);
   const std::int64_t heads = config.integer("num_attention_heads", 32);
   if (heads < 1) config.refuse("num_attention_heads", "1 or more");
@@ -176,7 +177,6 @@ json describe_family(const ForeignConfig& config, const FamilyDefaults& standard
 json describe_llama(const ForeignConfig& config) {
   config.allow("attention_bias", {false});
   config.allow("mlp_bias", {false});
-  config.allow("pretraining_tp", {1});
   json model =
       describe_family(config, {.hidden = 11008, .positions = 2048, .eps = 1e-6, .theta = 10000}, 0);
   model["name"] = "llama";

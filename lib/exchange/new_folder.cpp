@@ -9,15 +9,22 @@
 
 #include "lib/core/error.h"
 #include "lib/core/read_faults.h"
+#include "lib/format/tokenizer_file_names.h"
 
 namespace scaletrain::exchange {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 10> kExported{
-    "model.safetensors", "model.pt",   "model.pth",  "config.json",    "recipe.json",
-    "classes.json",      "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"};
+constexpr std::array<std::string_view, 7> kExported{
+    "model.safetensors",     "model.pt", "model.pth", "config.json", "recipe.json", "classes.json",
+    "generation_config.json"};
+
+bool is_exported(std::string_view name) {
+  const auto is_it = [&](std::string_view known) { return known == name; };
+  return std::any_of(kExported.begin(), kExported.end(), is_it) ||
+         std::any_of(format::kTokenizerFiles.begin(), format::kTokenizerFiles.end(), is_it);
+}
 
 // Somebody's other files are not lost by a mistyped path.
 void check_replaceable(const fs::path& out) {
@@ -25,7 +32,7 @@ void check_replaceable(const fs::path& out) {
     throw core::UsageError(out.string(), "is there already, and is no folder", "name a new one");
   }
   for (const std::string& name : core::names_in(out)) {
-    if (std::find(kExported.begin(), kExported.end(), name) != kExported.end()) continue;
+    if (is_exported(name)) continue;
     throw core::UsageError(out.string(), fmt::format("holds {}, which no export has written", name),
                            "name a new folder");
   }

@@ -12,6 +12,7 @@
 #include "lib/core/url.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/token_card.h"
+#include "lib/format/tokenizer_file_names.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
@@ -77,6 +78,7 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
   }
   const format::TokenCard card = format::parse_token_card(read(*path), *path);
   result.end_of_text = card.end_of_text;
+  result.name = card.tokenizer;
   if (card.tokenizer == "bytes") {
     result.missing = "that of the run is its bytes, which have no file";
     return result;
@@ -92,7 +94,16 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
     result.files = {{"vocab.json", read(*file)}, {"merges.txt", read(merges)}};
   } else if (file->extension() == ".json") {
     std::string text = read(*file);
-    result.files["tokenizer_config.json"] = tokenizer_config(text, card.end_of_text);
+    // Those that came with it, before one that says the least.
+    for (const char* const name : format::kTokenizerFiles) {
+      const fs::path beside = file->parent_path() / name;
+      const bool is_vocabulary = beside.extension() == ".model" ||
+                                 name == std::string("vocab.json") ||
+                                 name == std::string("merges.txt");
+      if (!is_vocabulary && is_file(beside)) result.files[name] = read(beside);
+    }
+    if (!result.files.contains("tokenizer_config.json"))
+      result.files["tokenizer_config.json"] = tokenizer_config(text, card.end_of_text);
     result.files["tokenizer.json"] = std::move(text);
   } else {
     result.missing = fmt::format("{} is not one of transformers' files", file->string());

@@ -15,6 +15,7 @@ namespace scaletrain::exchange {
 struct TokenizerFiles {
   std::map<std::string, std::string> files;  // contents by name; {}: none that transformers reads
   std::optional<std::int64_t> end_of_text;   // the token; nullopt: not known
+  std::string name;                          // as the card has it; "": there is no card
   std::string missing;                       // why there are no files, for a person
 };
 

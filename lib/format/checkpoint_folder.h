@@ -1,5 +1,5 @@
 // A checkpoint's folder as bytes: manifest, verification, finding the newest valid one
-// (docs/formats/checkpoint.md). What the tensors mean is lib/checkpoint's.
+// (docs/reference/formats/checkpoint.md). What the tensors mean is lib/checkpoint's.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,9 @@ struct FolderFiles {
 
   FileEntries files;
   PieceTables tensors;
+  // Where it is set, everything is read back before it is published, and this is called for each
+  // file that is read.
+  std::function<void()> read_back = {};
 };
 
 // The key of a file's sum in manifest.json.
@@ -55,7 +58,9 @@ const char* sum_key(Sum kind);
 // An existing valid checkpoint of that step is replaced only after the new one is whole: for a
 // moment it is called "step-N.old", which counts as step N where there is no "step-N". After a
 // failure of the disk the temporary folder is removed and everything is tried once more in a new
-// one, so `write_files` may be called twice; then core::StorageError. `expected_bytes` is what the
+// one, so `write_files` may be called twice; then core::StorageError. Files that are read back with
+// other bytes than were written are such a failure; tensors that are not what the tables say are a
+// core::CheckpointError naming the first. `expected_bytes` is what the
 // files will take: less than 1.2 times that free is core::StorageError before anything is written.
 // A file system that does not say what is free, and a predecessor that cannot be removed, end
 // nothing.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "lib/format/checkpoint_folder_manifest.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/checkpoint_folder_remove.h"
+#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::format {
 namespace {
@@ -44,6 +46,44 @@ void discard_if_possible(core::Disk& disk, const fs::path& old) {
   }
 }
 
+// Compares the bytes of each file with the sums of what was in memory.
+void read_back_bytes(const fs::path& folder, const Manifest& manifest,
+                     const std::function<void()>& progress) {
+  for (const auto& [name, entry] : manifest.files) {
+    progress();
+    const FileEntry found = hash_file(folder / name, entry.kind);
+    if (found.bytes == entry.bytes && found.sum == entry.sum) continue;
+    throw core::StorageError(
+        (folder / name).string(),
+        fmt::format("is read back with {} bytes and the sum {}, and {} bytes with the sum {} were "
+                    "written",
+                    found.bytes, found.sum, entry.bytes, entry.sum),
+        "look at the disk and its log, or choose another /output");
+  }
+}
+
+// Compares the tensors in the files with the tables in memory.
+void read_back_tensors(const fs::path& folder, const Manifest& manifest,
+                       const std::function<void()>& progress) {
+  try {
+    if (render_tables(read_manifest(folder).tensors) != render_tables(manifest.tensors)) {
+      throw core::CheckpointError((folder / kManifestName).string(),
+                                  "names other pieces than were written", "");
+    }
+    for (const std::string& name : tensor_files(manifest)) {
+      progress();
+      [[maybe_unused]] const StoredTensors stored(folder / name);
+    }
+  } catch (const core::CheckpointError& error) {
+    throw core::CheckpointError(
+        error.place(),
+        fmt::format("is the first checkpoint of this start and cannot be read back: {}",
+                    error.found()),
+        "it is not kept, and the checkpoints from before are: train with another optimizer or "
+        "layout, and report this recipe");
+  }
+}
+
 fs::path publish_once(core::Disk& disk, const fs::path& checkpoints, Manifest& manifest,
                       const WriteFiles& write_files) {
   fs::path path = checkpoints / checkpoint_name(manifest.step);
@@ -54,9 +94,14 @@ fs::path publish_once(core::Disk& disk, const fs::path& checkpoints, Manifest& m
   FolderFiles written = write_files(temporary);
   manifest.files = std::move(written.files);
   manifest.tensors = std::move(written.tensors);
+  const std::function<void()> read_back = std::move(written.read_back);
   check_tables(manifest.tensors, manifest.files, temporary.string());
   write_hashed(disk, temporary / kManifestName, render_manifest(manifest));
   disk.sync_folder(temporary);
+  if (read_back) {
+    read_back_bytes(temporary, manifest, read_back);
+    read_back_tensors(temporary, manifest, read_back);
+  }
 
   set_aside(disk, path, old);
   disk.rename(temporary, path);

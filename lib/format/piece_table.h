@@ -1,5 +1,5 @@
 // Which pieces, in which files, make up the tensors of a checkpoint that several ranks wrote: the
-// "tensors" of its manifest (docs/formats/checkpoint.md).
+// "tensors" of its manifest (docs/reference/formats/checkpoint.md).
 #pragma once
 
 #include <cstdint>

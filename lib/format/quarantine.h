@@ -1,5 +1,5 @@
 // quarantine.json beside shards: samples and whole shards that `scaletrain data check --repair`
-// found wrong and that training leaves out (docs/formats/quarantine.md).
+// found wrong and that training leaves out (docs/reference/formats/quarantine.md).
 #pragma once
 
 #include <cstdint>

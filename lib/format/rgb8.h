@@ -1,4 +1,4 @@
-// .rgb8: the pixels of one image, not compressed (docs/formats/rgb8.md).
+// .rgb8: the pixels of one image, not compressed (docs/reference/formats/rgb8.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// safetensors: a JSON header and raw little-endian tensor bytes (docs/formats/safetensors.md).
+// safetensors: a JSON header and raw little-endian tensor bytes
+// (docs/reference/formats/safetensors.md).
 #pragma once
 
 #include <cstdint>

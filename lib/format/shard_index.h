@@ -1,5 +1,6 @@
 // SHARD.tar.idx: where the samples of a tar shard are and what their labels are, 16 bytes a sample
-// (docs/formats/index.md). It belongs to one version of the shard, known by size and time.
+// (docs/reference/formats/index.md). It belongs to one version of the shard, known by size and
+// time.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // tar files (ustar, pax, GNU long names) read member by member, from any member on
-// (docs/formats/tar.md).
+// (docs/reference/formats/tar.md).
 //
 // Stricter than common readers, because a training set must not lose samples silently: every
 // header's checksum is checked, every member must lie inside the file, and the file must end with

@@ -1,5 +1,5 @@
 // NAME.tokens.json, what is known of the token files NAME-000000.bin and on beside it
-// (docs/formats/tokens.md).
+// (docs/reference/formats/tokens.md).
 #pragma once
 
 #include <cstdint>

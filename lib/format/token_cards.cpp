@@ -77,6 +77,11 @@ void TokenCards::check_vocabulary(std::int64_t vocab_size) const {
       fmt::format("use {} or more", card.vocab_size));
 }
 
+std::optional<std::string> TokenCards::tokenizer() const {
+  if (first_path_.empty()) return std::nullopt;
+  return cards_.at(first_path_)->tokenizer;
+}
+
 std::optional<std::int64_t> TokenCards::end_of_text() const {
   if (first_path_.empty() || cardless_) return std::nullopt;
   return cards_.at(first_path_)->end_of_text;

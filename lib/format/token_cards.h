@@ -31,6 +31,9 @@ class TokenCards {
   // Throws core::RecipeError where a card has more tokens than the model's `vocab_size`.
   void check_vocabulary(std::int64_t vocab_size) const;
 
+  // The tokenizer of the set, as its cards name it; nullopt where no file has a card.
+  std::optional<std::string> tokenizer() const;
+
   // The token that ends a document; nullopt where a file has no card.
   std::optional<std::int64_t> end_of_text() const;
 

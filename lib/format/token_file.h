@@ -1,5 +1,5 @@
-// Tokens as the files of language models hold them (docs/formats/tokens.md): raw, as nanoGPT's, or
-// behind llm.c's header.
+// Tokens as the files of language models hold them (docs/reference/formats/tokens.md): raw, as
+// nanoGPT's, or behind llm.c's header.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Which tokens of a token file carry no loss: SHARD.mask beside SHARD (docs/formats/tokens.md).
+// Which tokens of a token file carry no loss: SHARD.mask beside SHARD
+// (docs/reference/formats/tokens.md).
 //
 // 16 bytes of header, "stmask1" with a line feed and the number of tokens (64 bits, little-endian);
 // then a bit a token, the lowest of a byte first: 1 for a token without loss.

@@ -151,7 +151,7 @@ std::vector<TokenRun> find_tokens(const std::string& name, std::int64_t file_byt
   if (name.ends_with(".npy")) return {find_in_npy(name, 0, file_bytes, read)};
   if (!name.ends_with(".tar")) {
     throw core::DataError(name, "is neither .bin nor .npy nor .tar",
-                          "use token files of one of these forms (docs/data.md)");
+                          "use token files of one of these forms (docs/reference/data.md)");
   }
   std::vector<TokenRun> runs;
   TarReader reader(name, file_bytes, read);

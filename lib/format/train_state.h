@@ -1,4 +1,5 @@
-// state.json: where training stands, as JSON with named fields (docs/formats/checkpoint.md).
+// state.json: where training stands, as JSON with named fields
+// (docs/reference/formats/checkpoint.md).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whether the fields of a state.json fit each other.
+// Whether the fields of a state.json are possible, each by itself and beside the others.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::format {
 
-// Throws core::CheckpointError naming `place` and the first field that cannot be true beside the
-// others.
+// Throws core::CheckpointError naming `place` and the first field that cannot be true by itself (a
+// share above 1, a scale below 0) or beside the others.
 void check_state(const TrainState& state, const std::string& place);
 
 // Throws core::CheckpointError naming `place` where `state` lies behind the end of the training

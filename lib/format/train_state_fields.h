@@ -1,4 +1,4 @@
-// What state.json holds, each field named once (docs/formats/checkpoint.md).
+// What state.json holds, each field named once (docs/reference/formats/checkpoint.md).
 #pragma once
 
 #include <cstdint>

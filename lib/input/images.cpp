@@ -27,9 +27,10 @@ at::ScalarType image_type(const recipe::Precision& precision) {
   return precision.name == "fp64" ? at::kDouble : at::kFloat;
 }
 
-ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device)
-    : device_(device), normalize_on_cpu_(normalize, channels), transfer_(device) {
-  if (!device_.is_cpu()) normalize_on_device_.emplace(normalize, channels, device_);
+ImageInput::ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device,
+                       at::ScalarType type)
+    : device_(device), normalize_on_cpu_(normalize, channels, type), transfer_(device) {
+  if (!device_.is_cpu()) normalize_on_device_.emplace(normalize, channels, device_, type);
 }
 
 ImageTensors ImageInput::prepare(const data::Batch& batch) const {

@@ -1,4 +1,5 @@
-// From decoded bytes to what a model eats: on the device, float, normalised, channels last.
+// From decoded bytes to what a model eats: on the device, floating point, normalised, channels
+// last.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,8 +15,8 @@
 namespace scaletrain::input {
 
 struct ImageTensors {
-  at::Tensor
-      images;  // [count, channels, size, size] float, (value / 255 - mean) / std, channels last
+  // [count, channels, size, size] of the input's type, (value / 255 - mean) / std, channels last
+  at::Tensor images;
   // [count] int64; mixed, or where samples have any number of classes, [count, classes] float
   // shares
   at::Tensor targets;
@@ -27,8 +28,9 @@ at::ScalarType image_type(const recipe::Precision& precision);
 
 class ImageInput {
  public:
-  // `channels`: of the model's images, 3 or 1 (lib/input/normalize.h).
-  ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device);
+  // `channels`: of the model's images, 3 or 1 (lib/input/normalize.h); `type`: image_type().
+  ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device,
+             at::ScalarType type = at::kFloat);
 
   // Queues work only. The batch may be destroyed when it returns (lib/input/transfer.h).
   ImageTensors prepare(const data::Batch& batch) const;

@@ -28,26 +28,36 @@ data::Box draw_box(core::Philox& draws, double share, std::int64_t size) {
   return {range(x), range(y)};
 }
 
-// What the device is sent of each pair, as one block: [pairs, kColumns] floats.
+// What the device is sent of each pair, as one block: [pairs, kColumns] of the images' type.
 enum Column : std::int64_t { kTop, kBottom, kLeft, kRight, kBeside, kOwn, kColumns };
 
-// On its way to `device` when this returns: from pinned memory nothing waits for the copy.
-at::Tensor send(const std::vector<PairMix>& pairs, at::Device device) {
-  const auto count = static_cast<std::int64_t>(pairs.size());
-  const at::Tensor host =
-      at::empty({count, kColumns}, at::TensorOptions(at::kFloat).pinned_memory(device.is_cuda()));
-  auto* row = host.mutable_data_ptr<float>();
+template <class T>
+void put_rows(const std::vector<PairMix>& pairs, T* row) {
   for (const PairMix& pair : pairs) {
     const data::Box& box = pair.box;
-    row[kTop] = static_cast<float>(box.y.begin);
-    row[kBottom] = static_cast<float>(box.y.begin + box.y.size);
-    row[kLeft] = static_cast<float>(box.x.begin);
-    row[kRight] = static_cast<float>(box.x.begin + box.x.size);
-    row[kBeside] = box.x.size * box.y.size > 0 ? 1.0F : static_cast<float>(pair.own);
-    row[kOwn] = static_cast<float>(pair.own);
+    row[kTop] = static_cast<T>(box.y.begin);
+    row[kBottom] = static_cast<T>(box.y.begin + box.y.size);
+    row[kLeft] = static_cast<T>(box.x.begin);
+    row[kRight] = static_cast<T>(box.x.begin + box.x.size);
+    row[kBeside] = box.x.size * box.y.size > 0 ? T{1} : static_cast<T>(pair.own);
+    row[kOwn] = static_cast<T>(pair.own);
     row += kColumns;
   }
-  return host.to(device, /*non_blocking=*/true);
+}
+
+// On its way to the device of `images` when this returns: from pinned memory nothing waits for the
+// copy.
+at::Tensor send(const std::vector<PairMix>& pairs, const at::Tensor& images) {
+  const auto count = static_cast<std::int64_t>(pairs.size());
+  const at::ScalarType type = images.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::Tensor host = at::empty(
+      {count, kColumns}, at::TensorOptions(type).pinned_memory(images.device().is_cuda()));
+  if (type == at::kDouble) {
+    put_rows(pairs, host.mutable_data_ptr<double>());
+  } else {
+    put_rows(pairs, host.mutable_data_ptr<float>());
+  }
+  return host.to(images.device(), /*non_blocking=*/true);
 }
 
 // Whether each of 0..size-1 lies in the range from column `begin` to column `end`: [pairs, size]
@@ -98,7 +108,7 @@ void Mixer::mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) 
   for (std::int64_t i = 0; i < batch.images.size(0); i += 2) {
     pairs.push_back(draw_pair(mix_, size, seed_, epoch, (position + i) / 2));
   }
-  const at::Tensor sent = send(pairs, batch.images.device());
+  const at::Tensor sent = send(pairs, batch.images);
   // A pixel's share of itself: 0 in a box, 1 beside it, `own` where there is none.
   const at::Tensor in_box =
       inside(sent, size, kTop, kBottom)
@@ -114,6 +124,7 @@ void Mixer::mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) 
   batch.images = at::lerp(partners(pixels), pixels, share).permute({0, 3, 1, 2});
 
   const at::Tensor own = sent.select(1, kOwn).repeat_interleave(2).unsqueeze(1);
+  if (own.scalar_type() == at::kDouble) batch.targets = batch.targets.to(at::kDouble);
   batch.targets = at::lerp(partners(batch.targets), batch.targets, own);
 }
 

@@ -1,7 +1,7 @@
 // metrics.jsonl: one JSON object a line, appended; what a run leaves for plots and tests.
 //
 // Numbers are written with the digits that read back to the same bits; a number that is not finite
-// is null. Every field and its unit: docs/metrics.md.
+// is null. Every field and its unit: docs/reference/metrics.md.
 #pragma once
 
 #include <cstdint>

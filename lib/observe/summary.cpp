@@ -61,9 +61,12 @@ std::string summary_text(const RunSummary& summary) {
                                         "warnings",
                                         summary.housekeeping_failures));
   }
+  if (!summary.weights_differences.empty()) {
+    text += row("weights", fmt::format("were trained with {}", summary.weights_differences));
+  }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
   text += row("checkpoint", core::escape_control(summary.checkpoint));
-  text += row("resume", core::escape_control(summary.resume));
+  if (!summary.stopped.empty()) text += row("resume", core::escape_control(summary.resume));
   return text;
 }
 

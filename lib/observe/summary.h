@@ -21,6 +21,7 @@ struct RunSummary {
   std::int64_t skipped_samples = 0;        // left out as bad; they are listed in RUN/bad_samples
   std::int64_t empty_steps = 0;            // of this attempt: masks left out all targets
   std::int64_t housekeeping_failures = 0;  // of links, logs, old checkpoints (core::Housekeeping)
+  std::string weights_differences = {};    // between the weights it started from and the recipe
 
   struct Best {
     recipe::Measured measured;
@@ -37,7 +38,7 @@ struct RunSummary {
 
   std::string checkpoint;  // newest saved one, empty: none
   std::string run;         // the run's folder, as a person would type it
-  std::string resume;      // the command to go on with
+  std::string resume;      // the command to go on with, shown of a run that was stopped
 };
 
 // A few lines, each with its newline:
@@ -46,7 +47,8 @@ struct RunSummary {
 //     best top-1   99.00 % on val at step 387
 //     test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)
 //     checkpoint   runs/digits-resnet18/checkpoints/step-00000430
-//     resume       scaletrain resume runs/digits-resnet18
+//
+// A run that was stopped has the command that resumes it: "resume       scaletrain resume runs/...".
 std::string summary_text(const RunSummary& summary);
 
 }  // namespace scaletrain::observe

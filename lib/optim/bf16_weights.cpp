@@ -7,6 +7,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <set>
 #include <utility>
 
 #include "lib/core/hash.h"
@@ -65,6 +66,8 @@ class Bf16Weights : public Optimizer {
     }
     return named;
   }
+
+  std::set<std::string> whole_state() override { return inner_->whole_state(); }
 
   void resume_at(std::int64_t step) override {
     tried_ = step;

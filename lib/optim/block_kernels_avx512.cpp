@@ -13,7 +13,8 @@
 #include "lib/optim/block_kernels.h"
 
 // Intrinsics throughout: loops left to the compiler came out several times slower
-// (docs/performance.md). A function that is inlined needs the target of the one that it goes into.
+// (docs/lab/performance.md). A function that is inlined needs the target of the one that it goes
+// into.
 #define SCALETRAIN_AVX512 gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
 
 namespace scaletrain::optim {

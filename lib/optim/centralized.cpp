@@ -4,6 +4,7 @@
 #include <ATen/ops/mean.h>
 
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "lib/optim/optimizer.h"
@@ -32,10 +33,12 @@ class Centralized : public Optimizer {
 
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   std::map<std::string, at::Tensor> state() override { return inner_->state(); }
+  std::set<std::string> whole_state() override { return inner_->whole_state(); }
   void resume_at(std::int64_t step) override { inner_->resume_at(step); }
   std::map<std::string, at::Tensor> evaluation_weights() override {
     return inner_->evaluation_weights();
   }
+  bool has_evaluation_weights() const override { return inner_->has_evaluation_weights(); }
 
  private:
   std::unique_ptr<Optimizer> inner_;

@@ -34,12 +34,13 @@ void CodedAverage::add_states(const NamedParameter& parameter,
                               std::vector<TensorState>& states) const {
   const at::Tensor tensor = parameter.tensor.detach();
   if (!is_coded(tensor)) {
-    states.push_back({kind_, at::zeros(tensor.sizes(), tensor.options())});
+    states.push_back({.kind = kind_, .tensor = at::zeros(tensor.sizes(), tensor.options())});
     return;
   }
   Coded coded = codes_.zeros(tensor, parameter.begin);
-  states.push_back({kind_ + "_codes", std::move(coded.codes)});
-  states.push_back({kind_ + "_scales", std::move(coded.scales)});
+  states.push_back({.kind = kind_ + "_codes", .tensor = std::move(coded.codes)});
+  states.push_back(
+      {.kind = kind_ + "_scales", .tensor = std::move(coded.scales), .is_whole = true});
 }
 
 at::Tensor CodedAverage::load(const TensorStep& one) const {

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -222,6 +223,12 @@ class HostOptimizer : public Optimizer {
     return named;
   }
 
+  std::set<std::string> whole_state() override {
+    std::set<std::string> names;
+    for (const Portion& portion : portions_) names.merge(portion.optimizer->whole_state());
+    return names;
+  }
+
   void resume_at(std::int64_t step) override {
     settle();
     for (const Portion& portion : portions_) portion.optimizer->resume_at(step);
@@ -234,6 +241,9 @@ class HostOptimizer : public Optimizer {
     std::map<std::string, at::Tensor> named;
     for (const Portion& portion : portions_) named.merge(portion.optimizer->evaluation_weights());
     return named;
+  }
+  bool has_evaluation_weights() const override {
+    return portions_.front().optimizer->has_evaluation_weights();
   }
 
  private:

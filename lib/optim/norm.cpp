@@ -18,7 +18,7 @@ namespace scaletrain::optim {
 namespace {
 
 // ATen's norm with dtype=double converts the whole tensor first: 15 times the time of its norm in
-// fp32 on a CPU. This one takes about as long as that (docs/performance.md).
+// fp32 on a CPU. This one takes about as long as that (docs/lab/performance.md).
 using FourFloats = float __attribute__((vector_size(16)));
 using FourDoubles = double __attribute__((vector_size(32)));
 struct Lane {

@@ -49,13 +49,18 @@ class Optimizer {
   // were left out among them.
   virtual void resume_at(std::int64_t /*step*/) {}
 
-  // Parameters whose state one of the ranks that have parts of them has whole, and the others
-  // nothing of: the same on all these ranks.
-  virtual std::set<std::string> with_owner() const { return {}; }
+  // State tensors, by their names in state(), that do not have one element for each element of
+  // their parameter as this rank has it: block scales, bases, averages of rows. Each has a shape of
+  // its own and is whole on the rank that has it. Where ranks have parts of tensors and one of them
+  // updates the whole, it names the state of all these ranks, alike on each of them.
+  virtual std::set<std::string> whole_state() { return {}; }
 
   // By name, as new tensors, what parameters are evaluated and saved with in place of what they are
-  // trained with; nothing of those for which both are the same.
+  // trained with; nothing of those for which both are the same. All ranks that have parts of
+  // tensors call it at once.
   virtual std::map<std::string, at::Tensor> evaluation_weights() { return {}; }
+  // True if the above has anything for parameters of this optimizer; costs nothing.
+  virtual bool has_evaluation_weights() const { return false; }
 };
 
 // Throws core::RecipeError where the optimizer finds nothing that it is for among a model's

@@ -1,7 +1,7 @@
 // Parameters that share a weight decay and a learning rate, as the lists that a fused kernel takes.
 //
 // The kernels get one-dimensional views: element by element they need no shape, and ATen's AdamW
-// is slower on channels-last tensors than on flat ones (docs/performance.md).
+// is slower on channels-last tensors than on flat ones (docs/lab/performance.md).
 #pragma once
 
 #include <ATen/core/Tensor.h>

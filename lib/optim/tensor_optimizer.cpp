@@ -23,6 +23,7 @@ TensorOptimizer::TensorOptimizer(const recipe::Optimizer& config,
                 .parameter = parameter.tensor,
                 .kinds = {},
                 .states = {},
+                .are_whole = {},
                 .weight_decay = weight_decay_of(config, parameter),
                 .lr_scale = parameter.lr_scale,
                 .follows = follows_weight_decay(config, parameter),
@@ -30,6 +31,7 @@ TensorOptimizer::TensorOptimizer(const recipe::Optimizer& config,
     for (TensorState& state : make_states(parameter)) {
       entry.kinds.push_back(std::move(state.kind));
       entry.states.push_back(std::move(state.tensor));
+      entry.are_whole.push_back(state.is_whole);
     }
     entries_.push_back(std::move(entry));
   }
@@ -91,6 +93,16 @@ std::map<std::string, at::Tensor> TensorOptimizer::state() {
     }
   }
   return named;
+}
+
+std::set<std::string> TensorOptimizer::whole_state() {
+  std::set<std::string> names;
+  for (const Entry& entry : entries_) {
+    for (std::size_t i = 0; i < entry.states.size(); ++i) {
+      if (entry.are_whole[i]) names.insert(fmt::format("{}/{}", entry.kinds[i], entry.name));
+    }
+  }
+  return names;
 }
 
 }  // namespace scaletrain::optim

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct TensorStep {
 struct TensorState {
   std::string kind;  // "exp_avg"
   at::Tensor tensor;
+  bool is_whole = false;  // its elements are not those of the parameter (Optimizer::whole_state())
 };
 
 class TensorOptimizer : public Optimizer {
@@ -38,6 +40,7 @@ class TensorOptimizer : public Optimizer {
   void step(double lr, const std::optional<at::Tensor>& found_inf) final;
   void set_weight_decay(double weight_decay) final;
   std::map<std::string, at::Tensor> state() final;
+  std::set<std::string> whole_state() final;
   void resume_at(std::int64_t step) final { tried_ = step; }
 
  protected:
@@ -66,6 +69,7 @@ class TensorOptimizer : public Optimizer {
     at::Tensor parameter;
     std::vector<std::string> kinds;
     std::vector<at::Tensor> states;
+    std::vector<bool> are_whole;  // of each state
     double weight_decay, lr_scale;
     bool follows;  // its weight decay is what set_weight_decay() sets
     std::int64_t begin;

@@ -8,7 +8,7 @@
 // them, of the sizes that lib/parallel/layout.h says. They are never rebuilt: PyTorch's second
 // layout, by the order in which gradients arrived in the first step, would change the order of sums
 // after that step, also after a resume; it was not seen to be faster for ResNet-18 on two CPU ranks
-// (docs/parallelism.md).
+// (docs/lab/parallelism.md).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -26,6 +26,7 @@ void forget_places(Source& source) {
 // Without what may differ.
 Recipe common_part(Recipe recipe) {
   const Data any;
+  recipe.description.clear();
   forget_places(recipe.data.train);
   for (const auto& [name, source] : held_out(recipe.data)) forget_places(*source);
   recipe.data.threads = any.threads;

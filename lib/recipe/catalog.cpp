@@ -27,8 +27,9 @@ bool is_allowed(const Option& option) {
   }
   if (const auto* real = std::get_if<double>(&option.standard)) return option.range.contains(*real);
   const auto* text = std::get_if<std::string>(&option.standard);
-  return text == nullptr || option.is_path() ||
-         std::find(option.allowed.begin(), option.allowed.end(), *text) != option.allowed.end();
+  if (text == nullptr || option.is_path()) return true;
+  const std::vector<std::string> allowed = names_of(option.allowed);
+  return std::find(allowed.begin(), allowed.end(), *text) != allowed.end();
 }
 
 template <class T>
@@ -104,6 +105,7 @@ std::string fault_of(const Rule& rule, const Row& row) {
     case Rule::Kind::kFirst:
       return "has a condition that is for transforms";
     case Rule::Kind::kIsMean:
+    case Rule::Kind::kWholeTensors:
       return "has a condition that is for optimizers";
   }
   return "";

@@ -9,6 +9,7 @@
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
 #include "lib/recipe/paths.h"
+#include "lib/recipe/schema/foreign_names.h"
 #include "lib/recipe/schema/json_text.h"
 
 namespace scaletrain::recipe {
@@ -51,7 +52,7 @@ class Name : public Type {
     if (name == nullptr) return;
     const Row* const row = list_.find(*name);
     if (row != nullptr) return choose(value_, *row);
-    const std::string near = core::did_you_mean(*name, list_.names());
+    const std::string near = near_name(*name);
     std::string remedy = near.empty() ? "use " + phrase() : near;
     if (!list_.missing.empty()) {
       remedy += fmt::format("; a worker of your own has a list beside it, and {} is missing",
@@ -60,12 +61,20 @@ class Name : public Type {
     problems.add(node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind), remedy);
   }
   Json write() const override { return value_.name.empty() ? Json() : Json(value_.name); }
-  Json schema() const override { return {{"enum", list_.names()}}; }
+  Json schema() const override { return enum_schema(list_.values()); }
   std::string phrase() const override {
     return fmt::format("one of: {}", fmt::join(list_.names(), ", "));
   }
 
  private:
+  // `did you mean "vit_small"?`, also for names of other frameworks; "" if none is near.
+  std::string near_name(const std::string& name) const {
+    const std::string ours = our_value(list_.kind, name);
+    const bool is_other_case = core::nearest(name, list_.names()) == core::lower_case(name);
+    if (ours.empty() || is_other_case) return core::did_you_mean(name, list_.names());
+    return fmt::format("did you mean \"{}\"?", ours);
+  }
+
   Component& value_;
   const List& list_;
 };
@@ -109,24 +118,48 @@ class ComponentType : public Type {
     return keys.write();
   }
 
+  // An editor offers all names at once, and after a name exactly the keys of its row. Unlike
+  // branches of an anyOf, this needs no other key to be there.
   Json schema() const override {
-    Json choices = Json::array();
-    std::vector<std::string> short_names;  // of rows whose name is enough
-    for (const Row& row : list_.rows) {
-      Component scratch;
-      choose(scratch, row);
-      Object keys;
-      ComponentType(scratch, list_, common_).describe_keys(keys, value_.name.empty());
-      const bool needs_more =
-          std::any_of(keys.fields().begin(), keys.fields().end(),
-                      [](const Field& field) { return field.required && field.name != "name"; });
-      if (!needs_more) short_names.push_back(row.name);
-      Json choice = keys.schema();
-      choice["properties"]["name"] = {{"const", row.name}, {"description", row.help}};
-      choices.push_back(std::move(choice));
+    const bool name_is_required = value_.name.empty();
+    Json result{{"properties", {{"name", enum_schema(list_.values())}}}};
+    result["properties"]["name"]["description"] = name_help();
+    if (name_is_required) {
+      result["required"] = {"name"};
+    } else {
+      result["allOf"].push_back({{"if", {{"type", "object"}, {"not", {{"required", {"name"}}}}}},
+                                 {"then", schema_of(*list_.find(value_.name))}});
     }
-    if (!short_names.empty()) choices.push_back({{"enum", short_names}});
-    return {{"anyOf", choices}};
+    for (const Row& row : list_.rows) {
+      const Json named{{"properties", {{"name", {{"const", row.name}}}}}};
+      Json condition{{"type", "object"}, {"required", {"name"}}};
+      condition.update(named);
+      result["allOf"].push_back({{"if", std::move(condition)}, {"then", schema_of(row)}});
+    }
+    const Json text = text_schema();
+    if (text.empty()) {
+      result["type"] = "object";
+    } else {
+      result["anyOf"] = {text, {{"type", "object"}}};
+    }
+    return result;
+  }
+  // Names that stand for an object without other keys. Where there is a default all are listed, and
+  // those that need more keys are refused.
+  Json text_schema() const override {
+    NamedValues complete;
+    std::vector<std::string> incomplete;
+    for (const Row& row : list_.rows) {
+      const Json required = schema_of(row).value("required", Json::array());
+      const bool needs_more = required.size() > (value_.name.empty() ? 1 : 0);
+      if (needs_more) incomplete.push_back(row.name);
+      if (!needs_more) complete.emplace_back(row.name, row.help);
+    }
+    if (complete.empty()) return Json::object();
+    if (value_.name.empty() || incomplete.empty()) return enum_schema(complete);
+    Json result = enum_schema(list_.values());
+    result["not"] = {{"enum", incomplete}};
+    return result;
   }
 
   std::string phrase() const override {
@@ -137,8 +170,23 @@ class ComponentType : public Type {
   const List* list() const override { return &list_; }
 
  private:
+  std::string name_help() const {
+    return fmt::format("Name of the {}.", list_.kind.substr(list_.kind.find(' ') + 1));
+  }
+
+  // The schema of an object whose name is `row`'s.
+  Json schema_of(const Row& row) const {
+    Component scratch;
+    choose(scratch, row);
+    Object keys;
+    ComponentType(scratch, list_, common_).describe_keys(keys, value_.name.empty());
+    Json result = keys.schema();
+    result["properties"]["name"] = true;  // checked with all names
+    return result;
+  }
+
   void add_common_keys(Object& keys, bool name_is_required) const {
-    const std::string help = "which one";
+    const std::string help = name_help();
     auto name = std::make_unique<ReadName>(value_, list_);
     if (name_is_required) {
       keys.require("name", std::move(name), help);
@@ -186,6 +234,7 @@ class ComponentType : public Type {
       case Rule::Kind::kTensorRanksShare:   // lib/recipe/sections/tensor.cpp
       case Rule::Kind::kContextRanksShare:  // lib/recipe/sections/context.cpp
       case Rule::Kind::kIsMean:             // lib/recipe/sections/ema.cpp, swa.cpp
+      case Rule::Kind::kWholeTensors:       // lib/recipe/sections/whole_tensors.cpp
         return "";
     }
     return "";
@@ -243,7 +292,7 @@ class Components : public Type {
   Json schema() const override {
     Component item;
     const Json of_items{{"type", "array"}, {"items", component(item, list_)->schema()}};
-    return {{"anyOf", {{{"enum", preset_names()}}, of_items}}};
+    return {{"anyOf", {enum_schema(preset_values()), of_items}}};
   }
   std::string phrase() const override {
     return fmt::format("one of: {}, or a list of {}", fmt::join(preset_names(), ", "),
@@ -252,11 +301,12 @@ class Components : public Type {
   const List* list() const override { return &list_; }
 
  private:
-  std::vector<std::string> preset_names() const {
-    std::vector<std::string> names;
-    for (const Preset& preset : presets_) names.push_back(preset.name);
-    return names;
+  NamedValues preset_values() const {
+    NamedValues values;
+    for (const Preset& preset : presets_) values.emplace_back(preset.name, preset.help);
+    return values;
   }
+  std::vector<std::string> preset_names() const { return names_of(preset_values()); }
 
   void read_preset(const Node& node, const std::string& pointer, Problems& problems) {
     const std::string* const name = read_text(node, pointer, *this, problems);

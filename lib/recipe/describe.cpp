@@ -20,9 +20,9 @@ TypePtr every(Duration& value, const std::string& help) {
   return keys;
 }
 
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const TaskRow& task : tasks()) names.push_back(task.name);
+NamedValues task_names() {
+  NamedValues names;
+  for (const TaskRow& task : tasks()) names.emplace_back(task.name, task.help);
   return names;
 }
 
@@ -39,64 +39,97 @@ Recipe blank_recipe(CatalogPtr catalog) {
 
 std::unique_ptr<Object> describe(Recipe& recipe) {
   auto keys = std::make_unique<Object>();
-  keys->add("$schema", ignored_text("an address"), "for editors; not read")
-      .add("version", fixed_integer(1), "version of the recipe format")
+  keys->add("$schema", ignored_text("an address"),
+            "Address or path of the JSON Schema for editors, for example `recipe.schema.json`. "
+            "Otherwise not read.")
+      .add("version", fixed_integer(1), "Version of the recipe format. Default: 1, the only one.")
       .add("extends", ignored_text("a path relative to this file"),
-           "a recipe that this one changes, merged as RFC 7396 says: null removes a key, one of "
-           "several "
-           "that exclude each other replaces the rest")
-      .add("name", run_name(recipe.name), "name of the run; without it the file's name")
+           "Base recipe, relative to this file. This file is merged over it as a JSON Merge Patch "
+           "(RFC 7396): null removes a key. A key replaces those that it excludes.")
+      .add("name", run_name(recipe.name),
+           "Run name. Default: the file's name without its extension. It names the default run "
+           "folder, `runs/NAME`.")
+      .add("description", texts(recipe.description, "a text"),
+           "Comment for readers, a text or a list of lines. `recipe show` prints it; training "
+           "ignores it.")
       .add("seed", integer(recipe.seed, from(0).to(9007199254740991.0)),
-           "start of everything random")
-      .add("task", choice(recipe.task, task_names()), "what is learned; without it the model's")
-      .require("model", describe(recipe.model), "what is trained")
-      .require("data", describe(recipe.data), "what it is trained on")
-      .add("batch", describe(recipe.batch), "how many samples at a time");
-  add_units(*keys, recipe.length, {Unit::kEpochs, Unit::kSteps}, false, "length of training");
-  keys->add("precision", describe(recipe.precision), "in which numbers the model computes")
-      .require("optimizer", describe(recipe.optimizer), "how the weights are changed")
-      .add("schedule", describe(recipe.schedule), "how the learning rate changes")
-      .add("loss", describe(recipe.loss), "what is made small")
-      .add("mix", describe(recipe.mix), "mixes neighbours of a training batch, images and targets")
-      .add("clip", describe(recipe.clip), "limits the gradients; without it they are not limited")
+           "Random seed of initialization, data order, augmentation and dropout. Default: 0.")
+      .add("task", choice(recipe.task, task_names()),
+           "Task: decides targets, possible losses and metrics. Default: the task of the model.")
+      .require("model", describe(recipe.model),
+               "Model architecture, with its initial weights and frozen parameters.")
+      .require("data", describe(recipe.data),
+               "Training, validation and test data, and how they are read.")
+      .add("batch", describe(recipe.batch),
+           "Batch size and gradient accumulation. Default: 32 samples a device, no accumulation.");
+  add_units(*keys, recipe.length, {Unit::kEpochs, Unit::kSteps}, false, "Training length");
+  keys->add("precision", describe(recipe.precision),
+            "Compute dtype and mixed precision. Default: fp32. For example \"bf16\".")
+      .require("optimizer", describe(recipe.optimizer),
+               "Optimizer, with learning rate and weight decay.")
+      .add("schedule", describe(recipe.schedule),
+           "Learning rate schedule: warmup, decay, plateau. Default: constant, without warmup.")
+      .add("loss", describe(recipe.loss), "Loss function. Default: cross_entropy.")
+      .add("mix", describe(recipe.mix),
+           "Mixup and CutMix of training images and their targets. Default: off.")
+      .add("clip", describe(recipe.clip),
+           "Gradient clipping. Default: off. For example {\"norm\": 1.0}.")
       .add("sam", describe(recipe.sam),
-           "gradients from where the loss is highest nearby: two passes a step")
+           "Sharpness-aware minimization (SAM): two forward and backward passes a step. Default: "
+           "off.")
       .add("ema", describe(recipe.ema),
-           "running means of the weights, which are validated beside them; the first is tested and "
-           "exported")
+           "Exponential moving average (EMA) of the weights. Each EMA is validated beside the "
+           "model; the first is tested and exported. Default: off.")
       .add("swa", describe(recipe.swa),
-           "the equal mean of the weights of late training, which is tested and exported")
+           "Stochastic weight averaging (SWA): equal mean of the weights of late training, which "
+           "is tested and exported. Default: off.")
       .add("recompute", describe(recipe.recompute),
-           "saves memory: units whose activations backward computes again; the last one's never")
+           "Activation checkpointing: backward recomputes the activations of the chosen units to "
+           "save memory. The last unit is never recomputed. Default: off.")
       .add("offload", describe(recipe.offload),
-           "saves memory of a GPU: what lies in its host's as long as it is not needed")
+           "CPU or NVMe offload: keeps tensors in the host's memory until the GPU needs them. "
+           "Saves GPU memory and costs transfers. Default: off.")
       .add("parallel", describe(recipe.parallel),
-           "how the ranks divide the model among themselves; without it each has all of it")
-      .add(
-          "compress", describe(recipe.compress),
-          "gradients, or of diloco what the replicas have learned, that are made smaller for their "
-          "exchange; without it they are exchanged as they are")
-      .add("sync", describe(recipe.sync), "how often the replicas exchange")
+           "Parallel strategy: data parallelism, ZeRO/FSDP sharding, tensor, pipeline, context and "
+           "expert parallelism. Default: data parallelism over all ranks.")
+      .add("compress", describe(recipe.compress),
+           "Gradient compression for data-parallel communication, and of DiLoCo's outer gradients. "
+           "Default: off.")
+      .add("sync", describe(recipe.sync),
+           "Synchronization of data-parallel replicas: every step, local SGD, DiLoCo or "
+           "asynchronous. Default: every step.")
       .add("validate",
-           every(recipe.validate_every, "how often data.val and data.extra are looked at"),
-           "looking at data.val and data.extra")
+           every(recipe.validate_every,
+                 "Validation interval in steps, epochs or minutes. Default: 1 epoch."),
+           "Validation on data.val and data.extra.")
       .add("early_stopping", describe(recipe.early_stopping),
-           "training ends where data.val gets no better")
-      .add("checkpoint", describe(recipe.checkpoint), "what is kept for a resume")
-      .add("storage", describe(recipe.storage), "how remote data is reached")
-      .add("log", every(recipe.log_every, "how often a line of metrics is written"), "metrics")
+           "Early stopping: ends training when validation no longer improves. Default: off.")
+      .add("checkpoint", describe(recipe.checkpoint),
+           "Checkpoints for resume: how often, how written, how many are kept.")
+      .add("storage", describe(recipe.storage),
+           "Access to remote data: S3 endpoint, timeouts, retries.")
+      .add("log",
+           every(recipe.log_every,
+                 "Logging interval in steps, epochs or minutes. Default: 10 steps."),
+           "Logging of training metrics.")
       .add("profile", describe(recipe.profile),
-           "a trace of some steps, of each rank: OUTPUT/profile/rank-0.json and so on")
+           "Profiler trace of a few steps, one file a rank: OUTPUT/profile/rank-0.json. Default: "
+           "off.")
       .add("threads", integer(recipe.threads, from(0).to(4096)),
-           "computing threads of a rank; 0: cores over ranks of the node")
+           "Intra-op CPU threads of a rank. Default: 0, the node's cores divided by its ranks.")
       .add("deterministic", flag(recipe.deterministic),
-           "the same bits in every run on a GPU too, at some cost of speed; an operation that "
-           "cannot "
-           "ends the run")
-      .add("device", choice(recipe.device, {"auto", "cpu", "cuda"}), "where to compute")
-      .add("dist", describe(recipe.dist), "how the ranks exchange tensors")
-      .add("worker", path(recipe.worker), "a worker program of your own, with its models")
-      .add("output", path(recipe.output), "the run's folder; without it runs/NAME")
+           "Deterministic GPU kernels, so that runs are bit for bit equal. Default: false. Slower; "
+           "an operation without a deterministic kernel ends the run.")
+      .add("device",
+           choice(recipe.device, {{"auto", "cuda if the node has GPUs, otherwise cpu."},
+                                  {"cpu", "CPU."},
+                                  {"cuda", "NVIDIA GPUs, one a rank."}}),
+           "Device type of the ranks. Default: auto.")
+      .add("dist", describe(recipe.dist), "Communication backend of the ranks.")
+      .add("worker", path(recipe.worker),
+           "Path of your own worker program, which adds models. Default: scaletrain-worker.")
+      .add("output", path(recipe.output),
+           "Run folder for logs, metrics and checkpoints. Default: runs/NAME.")
       .reserve({"safety"});
   return keys;
 }

@@ -78,7 +78,7 @@ void add_units(Object& keys, Duration& value, const Units& units, bool may_be_ze
   for (const Duration::Unit unit : units) {
     names.push_back(unit_name(unit));
     keys.add(names.back(), std::make_unique<UnitKey>(value, unit, may_be_zero),
-             fmt::format("{} in {}", help, names.back()));
+             fmt::format("{} in {}.", help, names.back()));
   }
   keys.exactly_one(names);
 }
@@ -89,7 +89,7 @@ TypePtr duration(Duration& value, const Units& units, bool may_be_zero) {
     forms.push_back(fmt::format("{{\"{}\": n}}", unit_name(unit)));
   }
   auto result = std::make_unique<Object>(fmt::format("{}", fmt::join(forms, " or ")));
-  add_units(*result, value, units, may_be_zero, "length");
+  add_units(*result, value, units, may_be_zero, "Length");
   return result;
 }
 

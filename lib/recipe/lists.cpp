@@ -20,6 +20,7 @@ namespace scaletrain::recipe {
 
 const List& models() {
   static const List list{"a model",
+                         "Models",
                          {
 #include "lib/recipe/models.def"
                          }};
@@ -28,6 +29,7 @@ const List& models() {
 
 const List& losses() {
   static const List list{"a loss",
+                         "Losses",
                          {
 #include "lib/recipe/losses.def"
                          }};
@@ -36,6 +38,7 @@ const List& losses() {
 
 const List& optimizers() {
   static const List list{"an optimizer",
+                         "Optimizers",
                          {
 #include "lib/recipe/optimizers.def"
                          }};
@@ -44,6 +47,7 @@ const List& optimizers() {
 
 const List& schedules() {
   static const List list{"a schedule",
+                         "Learning rate schedules",
                          {
 #include "lib/recipe/schedules.def"
                          }};
@@ -52,6 +56,7 @@ const List& schedules() {
 
 const List& transforms() {
   static const List list{"a transform",
+                         "Transforms",
                          {
 #include "lib/recipe/transforms.def"
                          }};
@@ -60,6 +65,7 @@ const List& transforms() {
 
 const List& precisions() {
   static const List list{"a precision",
+                         "Precisions",
                          {
 #include "lib/recipe/precisions.def"
                          }};
@@ -72,6 +78,15 @@ const std::vector<Preset>& augment_presets() {
 #include "lib/recipe/augment_presets.def"
   };
   return presets;
+}
+
+Option choice_option(std::string key, std::string help, NamedValues values) {
+  std::string standard = values.front().name;
+  return {.key = std::move(key),
+          .standard = std::move(standard),
+          .range = {},
+          .help = std::move(help),
+          .allowed = std::move(values)};
 }
 
 bool Row::has_rule(Rule::Kind kind) const {
@@ -99,6 +114,12 @@ const Row* List::find(std::string_view name) const {
 std::vector<std::string> List::names() const {
   std::vector<std::string> result;
   for (const Row& row : rows) result.push_back(row.name);
+  return result;
+}
+
+NamedValues List::values() const {
+  NamedValues result;
+  for (const Row& row : rows) result.emplace_back(row.name, row.help);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/recipe/schema/named_value.h"
 #include "lib/recipe/schema/range.h"
 #include "lib/recipe/values.h"
 
@@ -18,20 +19,24 @@ struct Option {
   Component::Value standard;
   Range range;  // of a number, of each of a list
   std::string help;
-  std::vector<std::string> allowed = {};  // of a text; none: it is the path of a file, required
+  NamedValues allowed = {};  // of a text; empty: it is the path of a file, required
 
   bool is_path() const { return std::holds_alternative<std::string>(standard) && allowed.empty(); }
   bool is_list() const { return std::holds_alternative<std::vector<double>>(standard); }
   bool is_required() const { return is_path() || is_list(); }  // there is no default
 };
 
+// An enumeration, whose first value is the default.
+Option choice_option(std::string key, std::string help, NamedValues values);
+
 // What must hold between two keys of one row, between one (for kFitsImageSize `other` times) and
 // the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
 // side, or (kFirst) of the row's place in a list of components; kUnits: the model has `key` and
 // `other` units, or `other` without a key; kOneUnit: it is one unit, which does not show its
-// layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kFixedImageSize:
-// the model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor
-// share as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
+// layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kWholeTensors:
+// an update of the optimizer looks at a whole tensor, or at blocks of it; kFixedImageSize: the
+// model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor share
+// as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
 // cannot be cut; kContextRanksShare: the ranks of /parallel/context can share its sequences.
 struct Rule {
   enum class Kind {
@@ -46,6 +51,7 @@ struct Rule {
     kUnits,
     kOneUnit,
     kIsMean,
+    kWholeTensors,
     kFixedImageSize,
     kTensorRanksShare,
     kContextRanksShare
@@ -83,12 +89,14 @@ struct Row {
 };
 
 struct List {
-  std::string kind;  // "model", with its article: "a model"
+  std::string kind;     // with its article: "a model"
+  std::string heading;  // of its section in the reference: "Models"
   std::vector<Row> rows;
   std::string missing = {};  // the file that would list more of them
 
   const Row* find(std::string_view name) const;
   std::vector<std::string> names() const;
+  NamedValues values() const;  // the names with their help texts
 };
 
 const List& models();  // models.def; a worker may have more (lib/recipe/catalog.h)

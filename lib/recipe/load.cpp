@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/home.h"
 #include "lib/core/log.h"
 #include "lib/core/placeholder.h"
 #include "lib/core/subprocess.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/recipe/describe.h"
 #include "lib/recipe/merge.h"
@@ -53,7 +56,7 @@ Node read_tree(const std::string& text, const std::string& name, const Object& k
                             "use a path relative to this file");
   }
   files.push_back(absolute_path(name));
-  const fs::path base_path = fs::path(name).parent_path() / *extends->text();
+  const fs::path base_path = fs::path(name).parent_path() / core::expand_home(*extends->text());
   const std::string base_file = absolute_path(base_path.string());
   if (std::find(files.begin(), files.end(), base_file) != files.end()) {
     throw core::RecipeError(place, in_quotes(*extends->text()) + " extends this file in turn",
@@ -110,6 +113,34 @@ void add_origins(const Node& node, const std::string& pointer,
   }
 }
 
+Json plain_json(const Node& node) {
+  if (const Node::Object* const object = node.object()) {
+    Json result = Json::object();
+    for (const auto& [name, member] : *object) result[name] = plain_json(member);
+    return result;
+  }
+  if (const Node::Array* const items = node.array()) {
+    Json result = Json::array();
+    for (const Node& item : *items) result.push_back(plain_json(item));
+    return result;
+  }
+  if (const std::string* const text = node.text()) return *text;
+  if (const auto* const flag = std::get_if<bool>(&node.value)) return *flag;
+  if (const auto* const whole = std::get_if<std::int64_t>(&node.value)) return *whole;
+  if (const auto* const real = std::get_if<double>(&node.value)) return *real;
+  return {};
+}
+
+// The tree of a recipe's file with `overrides`.
+Node written_tree(const fs::path& path, const std::vector<std::string>& overrides) {
+  std::vector<std::string> files;
+  Recipe blank = blank_recipe();
+  const std::unique_ptr<Object> known = describe(blank);
+  Node tree = read_tree(read_recipe_file(path, path.string()), path.string(), *known, files);
+  apply_overrides(tree, overrides, *known);
+  return tree;
+}
+
 // Before the checks between keys, which compare it.
 void fill_in_context(Recipe& recipe, const Problems& problems) {
   if (!problems.none_at_root() || !problems.none_under("/model")) return;
@@ -135,6 +166,33 @@ void fill_in(Recipe& recipe, const std::string& file) {
   if (!recipe.batch.global && !recipe.batch.accumulate) recipe.batch.accumulate = 1;
 }
 
+std::string folder_that_is_not_utf8(const Source& source) {
+  if (!core::is_utf8(source.folder)) return source.folder;
+  for (const Source& inner : source.sources) {
+    if (std::string found = folder_that_is_not_utf8(inner); !found.empty()) return found;
+  }
+  return "";
+}
+
+// A run's recipe is JSON, which cannot hold such a path as it is. The names of files that a pattern
+// finds, and of the working directory, may be any bytes.
+void refuse_paths_that_are_not_utf8(const Recipe& recipe) {
+  const auto check = [](const std::string& pointer, const std::string& path) {
+    if (core::is_utf8(path)) return;
+    throw core::RecipeError(pointer, in_quotes(path) + " is not UTF-8",
+                            "rename the file or folder, or start in another working directory");
+  };
+  check("/output", recipe.output);
+  const std::string* const file =
+      find_shard(recipe.data, [](const std::string& path) { return !core::is_utf8(path); });
+  if (file != nullptr) check("/data", *file);
+  check("/data/train/folder", folder_that_is_not_utf8(recipe.data.train));
+  for (const auto& [name, source] : held_out(recipe.data)) {
+    check(fmt::format("/data/{}/folder", name), folder_that_is_not_utf8(*source));
+  }
+  if (recipe.model.weights) check("/model/weights/path", recipe.model.weights->path);
+}
+
 }  // namespace
 
 Recipe load_recipe(const fs::path& path, const std::vector<std::string>& overrides,
@@ -158,6 +216,7 @@ Recipe parse_recipe(const std::string& text, const std::string& name,
   check_between_keys(recipe, tree, problems);
   problems.throw_if_any();
   fill_in(recipe, name);
+  refuse_paths_that_are_not_utf8(recipe);
   check_mirror(recipe.checkpoint.mirror, recipe.output, tree, problems);
   problems.throw_if_any();
   return recipe;
@@ -170,28 +229,13 @@ std::string to_json(const Recipe& recipe) {
 
 std::map<std::string, std::string> key_origins(const fs::path& path,
                                                const std::vector<std::string>& overrides) {
-  std::vector<std::string> files;
-  Recipe blank = blank_recipe();
-  const std::unique_ptr<Object> known = describe(blank);
-  Node tree = read_tree(read_recipe_file(path, path.string()), path.string(), *known, files);
-  apply_overrides(tree, overrides, *known);
   std::map<std::string, std::string> origins;
-  add_origins(tree, "", origins);
+  add_origins(written_tree(path, overrides), "", origins);
   return origins;
 }
 
-std::string json_schema(const CatalogPtr& catalog) {
-  Recipe recipe = blank_recipe(catalog);
-  const std::unique_ptr<Object> keys = describe(recipe);
-  // What a recipe that extends another leaves out cannot be known here.
-  const Json schema{
-      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
-      {"title", "A recipe of scaletrain"},
-      {"if", {{"type", "object"}, {"required", {"extends"}}}},
-      {"then", {{"properties", {{"extends", keys->field("extends")->type->schema()}}}}},
-      {"else", keys->schema()},
-  };
-  return schema.dump(2) + "\n";
+Json written_keys(const fs::path& path, const std::vector<std::string>& overrides) {
+  return plain_json(written_tree(path, overrides));
 }
 
 }  // namespace scaletrain::recipe

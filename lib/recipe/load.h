@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,11 @@ std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b);
 std::map<std::string, std::string> key_origins(const std::filesystem::path& path,
                                                const std::vector<std::string>& overrides = {});
 
+// The keys of a recipe with `overrides` as they were written, before any check and without
+// defaults. Throws as key_origins does.
+nlohmann::ordered_json written_keys(const std::filesystem::path& path,
+                                    const std::vector<std::string>& overrides = {});
+
 // The keys that --set takes, "optimizer.lr", each with its help; those of a thing chosen by name (a
 // model's own) are not among them.
 std::vector<std::pair<std::string, std::string>> settable_keys();
@@ -47,13 +53,13 @@ std::vector<std::pair<std::string, std::string>> settable_keys();
 // those of every thing chosen by name are among them.
 std::vector<std::string> all_keys(const CatalogPtr& catalog = built_in_catalog());
 
-// The JSON Schema (draft 2020-12) of a recipe.
+// The JSON Schema (draft 7, which editors know) of a recipe.
 std::string json_schema(const CatalogPtr& catalog = built_in_catalog());
 
-// The Markdown reference of all keys: docs/recipe-reference.md is this text.
+// The Markdown reference of all keys: docs/reference/recipe.md is this text.
 std::string markdown_reference(const CatalogPtr& catalog = built_in_catalog());
 
-// The Markdown page of all models: docs/models.md is this text.
+// The Markdown page of all models: docs/reference/models.md is this text.
 std::string markdown_models();
 
 }  // namespace scaletrain::recipe

@@ -1,4 +1,4 @@
-// docs/models.md: every model with where it comes from.
+// docs/reference/models.md: every model with where it comes from.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,7 +23,7 @@ classes, for images of 224 pixels and patches of 16, or 4 of a ConvNeXt. Top-1 i
 publishes for the weights that are named, on ImageNet-1k: torchvision in the `meta` of its weights,
 timm in its `results/results-imagenet.csv` (ConvNeXt at 288 pixels, the others at 224).
 
-[The recipe reference](recipe-reference.md#where-a-model-is-chosen) has each key with its default and
+[The recipe reference](recipe.md#models) has each key with its default and
 range.
 )";
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/checkpoint.h"
@@ -36,6 +37,7 @@ namespace scaletrain::recipe {
 
 struct Recipe {
   std::string name;
+  std::vector<std::string> description;  // lines for readers, kept in the resolved recipe
   std::uint64_t seed = 0;
   std::string task;  // tasks.def; the model's
   Model model;

@@ -1,8 +1,13 @@
-// docs/recipe-reference.md: every key in one table, then the lists of names with their keys.
+// docs/reference/recipe.md: the keys in one table for each section, then the lists of names with
+// their keys.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/recipe/component.h"
 #include "lib/recipe/describe.h"
@@ -17,7 +22,8 @@ constexpr const char* kIntroduction =
 
 Written by `scaletrain recipe reference`; a test compares this file with it.
 
-A recipe is one JSON file in UTF-8; `//` and `/* */` comments are allowed. Where a thing is chosen
+A recipe is one JSON file in UTF-8; `//` and `/* */` comments and trailing commas are allowed. An
+[editor](guide/editor.md) completes it. Where a component is chosen
 by name, `"sgd"` is short for `{"name": "sgd"}`. Paths are relative to the working directory; `~` and `~user` are
 homes, as in a shell. A key of any depth is set on the command line with `--set optimizer.lr=0.1`: the value is JSON, otherwise
 text, and `null` removes the key. Where exactly one of several keys may be given, setting one removes
@@ -26,6 +32,76 @@ prints the recipe with every default.
 )";
 
 constexpr const char* kTableHead = "\n| key | value | default | meaning |\n|---|---|---|---|\n";
+
+// A part of the page: the keys that are `prefix` or below it, without those of a longer prefix.
+struct Part {
+  const char* prefix;
+  const char* heading;
+  const char* introduction;
+};
+
+constexpr std::array<Part, 31> kParts{{
+    {"", "General", "These keys name the run and say where and how long it trains."},
+    {"model", "Model",
+     "The model is chosen by name; its own keys are listed under [Models](#models)."},
+    {"model.weights", "Pretrained weights",
+     "Fine-tuning starts from a file, a checkpoint or a run."},
+    {"data", "Data", "These keys apply to all data sets."},
+    {"data.train", "Training data",
+     "Training data are shards, a folder, token files or a mixture."},
+    {"data.val", "Validation data", "Validation data select the best checkpoint."},
+    {"data.test", "Test data", "Test data are evaluated once, at the end of training."},
+    {"data.resize_ramp", "Progressive resizing", "Training images may start smaller and grow."},
+    {"batch", "Batch size and gradient accumulation",
+     "The global batch is the micro-batch times the gradient accumulation steps times the "
+     "data-parallel ranks."},
+    {"precision", "Precision",
+     "The compute dtype is chosen by name; its own keys are listed under "
+     "[Precisions](#precisions)."},
+    {"optimizer", "Optimizer",
+     "These keys apply to every optimizer; the others are listed under [Optimizers](#optimizers)."},
+    {"schedule", "Learning rate schedule",
+     "Each schedule is a warmup followed by one of the [decays](#learning-rate-schedules)."},
+    {"schedule.plateau", "Reduce on plateau", "The learning rate may follow a validation metric."},
+    {"loss", "Loss",
+     "These keys apply to every loss; the others are listed under [Losses](#losses)."},
+    {"mix", "Mixup and CutMix", "Both mix pairs of training images and their targets."},
+    {"clip", "Gradient clipping", "Gradients are clipped after they are accumulated and reduced."},
+    {"sam", "Sharpness-aware minimization (SAM)", "SAM costs two passes a step."},
+    {"ema", "EMA of the weights", "An exponential moving average often validates better."},
+    {"swa", "Stochastic weight averaging (SWA)", "SWA averages the weights of late training."},
+    {"recompute", "Activation checkpointing",
+     "Recomputing activations saves memory and costs time."},
+    {"offload", "Offload to CPU and NVMe", "Offload saves GPU memory and costs transfers."},
+    {"parallel", "Parallelism",
+     "The ranks form a mesh of data, sharding (ZeRO, FSDP), tensor, pipeline, context and expert "
+     "parallelism."},
+    {"compress", "Gradient compression",
+     "Compression reduces the bytes that replicas communicate."},
+    {"sync", "Local SGD, DiLoCo and asynchronous training",
+     "Replicas may synchronize their weights rarely instead of their gradients every step."},
+    {"validate", "Validation", "Validation runs during training."},
+    {"early_stopping", "Early stopping", "Training ends when a metric stops improving."},
+    {"checkpoint", "Checkpoints", "A resume continues from the newest complete checkpoint."},
+    {"storage", "Remote storage", "These keys apply to s3:// and http(s):// data."},
+    {"log", "Logging", "Metrics are written to metrics.jsonl of the run folder."},
+    {"profile", "Profiler", "A trace opens in Perfetto or chrome://tracing."},
+    {"dist", "Communication", "GPUs communicate through NCCL; CPU tensors have a choice."},
+}};
+
+bool is_below(const std::string& key, const std::string& prefix) {
+  return prefix.empty() || key == prefix || key.starts_with(prefix + ".");
+}
+
+// The index in kParts of the longest prefix of `key`.
+std::size_t part_of(const std::string& key) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < kParts.size(); ++i) {
+    const std::string prefix = kParts[i].prefix;
+    if (is_below(key, prefix) && prefix.size() > std::string(kParts[best].prefix).size()) best = i;
+  }
+  return best;
+}
 
 std::string row(const std::string& key, const std::string& value, const std::string& standard,
                 const std::string& help) {
@@ -40,7 +116,18 @@ std::string shown_default(const Object& keys, const Field& field) {
   return value.is_null() ? "" : fmt::format("`{}`", value.dump());
 }
 
-void add_rows(const Object& keys, const std::string& prefix, std::string& text,
+std::string help_with_values(const Field& field) {
+  std::string text = field.help;
+  for (const NamedValue& value : field.type->values()) {
+    if (!value.help.empty()) text += fmt::format("<br>`{}`: {}", value.name, value.help);
+  }
+  return text;
+}
+
+// The rows of one table each, by the index in kParts.
+using Tables = std::array<std::string, kParts.size()>;
+
+void add_rows(const Object& keys, const std::string& prefix, Tables& tables,
               std::vector<const List*>& lists) {
   for (const Field& field : keys.fields()) {
     const std::string key = prefix + field.name;
@@ -49,11 +136,12 @@ void add_rows(const Object& keys, const std::string& prefix, std::string& text,
       lists.push_back(list);
     }
     const Object* const below = field.type->object();
+    std::string& text = tables[part_of(key)];
     if (below == nullptr || below->is_one_row()) {
-      text += row(key, field.type->phrase(), shown_default(keys, field), field.help);
+      text += row(key, field.type->phrase(), shown_default(keys, field), help_with_values(field));
     } else {
       text += row(key, "", field.required ? "required" : "", field.help);
-      add_rows(*below, key + ".", text, lists);
+      add_rows(*below, key + ".", tables, lists);
     }
   }
 }
@@ -85,24 +173,26 @@ void add_all_keys(const Object& object, const std::string& prefix, std::vector<s
 }
 
 std::string list_section(const List& list) {
-  std::string text = fmt::format("\n## Where {} is chosen\n", list.kind);
+  std::string text = fmt::format("\n## {}\n", list.heading);
   for (const Row& item : list.rows) {
-    text += fmt::format("\n### `{}`\n\n{}.\n", item.name, item.help);
+    text += fmt::format("\n### `{}`\n\n{}\n", item.name, item.help);
     if (item.options.empty()) continue;
     Component scratch;
     choose(scratch, item);
     const std::unique_ptr<Object> keys = row_keys(scratch, item);
     text += kTableHead;
-    std::vector<const List*> none;
-    add_rows(*keys, "", text, none);
+    for (const Field& field : keys->fields()) {
+      text += row(field.name, field.type->phrase(), shown_default(*keys, field),
+                  help_with_values(field));
+    }
   }
   return text;
 }
 
 std::string preset_section() {
-  std::string text = "\n## Lists of transforms by name\n";
+  std::string text = "\n## Augmentation presets\n";
   for (const Preset& preset : augment_presets()) {
-    text += fmt::format("\n### `{}`\n\n{}:\n\n```json\n{}\n```\n", preset.name, preset.help,
+    text += fmt::format("\n### `{}`\n\n{}\n\n```json\n{}\n```\n", preset.name, preset.help,
                         preset.transforms);
   }
   return text;
@@ -127,9 +217,14 @@ std::vector<std::string> all_keys(const CatalogPtr& catalog) {
 std::string markdown_reference(const CatalogPtr& catalog) {
   Recipe recipe = blank_recipe(catalog);
   const std::unique_ptr<Object> keys = describe(recipe);
-  std::string text = std::string(kIntroduction) + kTableHead;
+  Tables tables;
   std::vector<const List*> lists;
-  add_rows(*keys, "", text, lists);
+  add_rows(*keys, "", tables, lists);
+  std::string text = kIntroduction;
+  for (std::size_t i = 0; i < kParts.size(); ++i) {
+    text += fmt::format("\n## {}\n\n{}\n{}{}", kParts[i].heading, kParts[i].introduction,
+                        kTableHead, tables[i]);
+  }
   for (const List* list : lists) text += list_section(*list);
   return text + preset_section();
 }

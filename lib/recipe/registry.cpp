@@ -52,13 +52,20 @@ struct TypeName {
   std::string operator()(const std::vector<double>& /*value*/) const { return "numbers"; }
 };
 
+void add_allowed(Json& json, const NamedValues& values) {
+  json["allowed"] = names_of(values);
+  for (const NamedValue& value : values) {
+    if (!value.help.empty()) json["allowed_help"][value.name] = value.help;
+  }
+}
+
 Json key_json(const Option& option) {
   const std::string type = std::visit(TypeName{option}, option.standard);
   Json json{{"key", option.key}, {"type", type}};
   if (!option.is_required()) {
     std::visit([&](const auto& value) { json["default"] = value; }, option.standard);
   }
-  if (type == "choice") json["allowed"] = option.allowed;
+  if (type == "choice") add_allowed(json, option.allowed);
   if (type == "integer" || type == "number" || type == "numbers") {
     json["least"] = option.range.least;
     if (std::isfinite(option.range.most)) json["most"] = option.range.most;
@@ -108,6 +115,18 @@ T get(const Json& json, const char* key, T otherwise) {
   return json.contains(key) ? get<T>(json, key) : otherwise;
 }
 
+NamedValues allowed_of(const Json& json) {
+  NamedValues values;
+  for (auto& name : json.at("allowed").get<std::vector<std::string>>()) {
+    values.emplace_back(std::move(name));
+  }
+  if (values.empty()) throw std::runtime_error("nothing is allowed");
+  if (!json.contains("allowed_help")) return values;
+  const Json& helps = json.at("allowed_help");
+  for (NamedValue& value : values) value.help = get<std::string>(helps, value.name.c_str(), "");
+  return values;
+}
+
 Option option_of(const Json& json) {
   const auto type = get<std::string>(json, "type");
   Option option{.key = get<std::string>(json, "key"),
@@ -126,8 +145,7 @@ Option option_of(const Json& json) {
     option.standard = get<bool>(json, "default");
   } else if (type == "choice") {
     option.standard = get<std::string>(json, "default");
-    option.allowed = json.at("allowed").get<std::vector<std::string>>();
-    if (option.allowed.empty()) throw std::runtime_error("nothing is allowed");
+    option.allowed = allowed_of(json);
   } else if (type == "file") {
     option.standard = std::string();
   } else {

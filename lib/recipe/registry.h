@@ -6,11 +6,11 @@
 //     "keys": [{"key": "hidden", "type": "integer", "default": 64, "least": 1, "most": 4096,
 //     "help": "..."}], "rules": [{"rule": "divides", "key": "heads", "other": "dim"}]}]}
 //
-// A type is integer, number, flag, choice ("allowed": its texts) or file. A range says
-// "above_least" and "below_most" where the limits themselves are not allowed; without "most" there
-// is none. A rule is divides, divides_image_size, at_most, needs_above_zero, batch_norm,
-// units, one_unit, fixed_image_size, tensor_ranks_share or context_ranks_share; some have numbers
-// as texts: {"rule": "units", "key": "depth", "other": "2"}.
+// A type is integer, number, flag, choice ("allowed": its values; "allowed_help": help texts by
+// value) or file. A range says "above_least" and "below_most" where the limits themselves are not
+// allowed; without "most" there is none. A rule is divides, divides_image_size, at_most,
+// needs_above_zero, batch_norm, units, one_unit, fixed_image_size, tensor_ranks_share or
+// context_ranks_share; some have numbers as texts: {"rule": "units", "key": "depth", "other": "2"}.
 #pragma once
 
 #include <filesystem>

@@ -8,16 +8,14 @@
   Option { #key, double{standard }, range, help }
 #define KEY_FLAG(key, standard, help) \
   Option { #key, bool{standard }, {}, help }
-#define KEY_CHOICE(key, help, standard, ...)                          \
-  Option {                                                            \
-#key, std::string{standard }, {}, help, { standard, __VA_ARGS__ } \
-  }
+#define KEY_CHOICE(key, help, ...) choice_option(#key, help, {__VA_ARGS__})
 #define KEY_FILE(key, help) \
   Option { #key, std::string{}, {}, help }
 #define KEY_NUMBERS(key, range, help) \
   Option { #key, std::vector < double>{}, range, help }
-#define SUM_CLASSES_KEY \
-  KEY_FLAG(sum_classes, false, "a sample's loss is the sum over the classes, not their mean")
+#define SUM_CLASSES_KEY        \
+  KEY_FLAG(sum_classes, false, \
+           "Sums the loss over classes instead of averaging it. Default: false.")
 #define KEY_DIVIDES(key, other) \
   Rule { Rule::Kind::kDivides, #key, #other }
 #define KEY_DIVIDES_IMAGE_SIZE(key) \
@@ -44,6 +42,8 @@
   Rule { Rule::Kind::kContextRanksShare }
 #define IS_MEAN_OF_WEIGHTS \
   Rule { Rule::Kind::kIsMean }
+#define LOOKS_AT_WHOLE_TENSORS \
+  Rule { Rule::Kind::kWholeTensors }
 #define PUBLISHED(source, parameters, top1, weights) \
   Published { source, parameters, top1, weights }
 #define FOR_TASK(name) \

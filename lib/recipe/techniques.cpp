@@ -6,7 +6,9 @@
 #include <cstdint>
 
 #include "lib/core/error.h"
+#include "lib/core/mesh_plan.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/ranks.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -46,7 +48,7 @@ Technique chunks(const Recipe& recipe) {
 
 Technique offload_optimizer() { return {"offload optimizer", {"offload.optimizer=true"}}; }
 
-// All ranks hold the model together.
+// All `ranks` data coordinates hold the model together.
 Technique shard(const char* level, int ranks) {
   return {fmt::format("shard {}", level),
           {"parallel.replica=null", fmt::format("parallel.shard={}", ranks),
@@ -73,7 +75,9 @@ Technique together(const std::vector<Technique>& parts) {
 
 }  // namespace
 
-std::vector<Technique> techniques(const Recipe& recipe, int ranks) {
+std::vector<Technique> techniques(const Recipe& recipe, int world_size) {
+  const core::MeshSizes mesh = recipe.parallel.mesh();
+  const int ranks = world_size / (mesh.pipe * mesh.context * mesh.tensor);
   std::vector<Technique> all{{"as it is", {}},
                              bf16(),
                              recompute_all(),
@@ -111,7 +115,9 @@ std::vector<Technique> techniques(const Recipe& recipe, int ranks) {
   std::vector<std::string> seen;
   std::erase_if(all, [&](const Technique& one) {
     try {
-      seen.push_back(to_json(parse_recipe(text, recipe.name, one.overrides, recipe.model.catalog)));
+      const Recipe changed = parse_recipe(text, recipe.name, one.overrides, recipe.model.catalog);
+      plan_batch(changed, world_size);
+      seen.push_back(to_json(changed));
     } catch (const core::RecipeError&) {
       return true;
     }

@@ -18,8 +18,8 @@ struct Technique {
 
 // The recipe as it is, then each technique that changes it alone, then those that are often used
 // together; the global batch stays the same. What `recipe` has already, or could not have on
-// `ranks` ranks, is left out.
-std::vector<Technique> techniques(const Recipe& recipe, int ranks = 1);
+// `world_size` ranks, is left out.
+std::vector<Technique> techniques(const Recipe& recipe, int world_size = 1);
 
 // Recomputation to a budget of half of `activation_bytes`, what the activations of `recipe` take as
 // it is; nullopt where that is less than a megabyte, or the recipe could not have one.

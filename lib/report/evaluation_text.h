@@ -24,7 +24,7 @@ struct Evaluation {
 // Lines, each with its newline; of many classes those with the most mistakes.
 std::string evaluation_text(const Evaluation& evaluation);
 
-// One object, with its newline (docs/evaluate.md).
+// One object, with its newline (docs/reference/evaluate.md).
 std::string evaluation_json(const Evaluation& evaluation);
 
 // "key,label,predicted,probability,..." and a line for each of `predictions`, whose keys are

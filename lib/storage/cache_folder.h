@@ -1,5 +1,5 @@
 // A folder of whole files by key with a limit on their size, shared by processes of one machine
-// (docs/formats/cache.md).
+// (docs/reference/formats/cache.md).
 //
 // KEY.data holds the bytes; KEY.json, written after it and removed before it, says that they are
 // whole and what their hash is. KEY.part is being written by the process that has it locked; the

@@ -13,6 +13,7 @@
 #include "lib/core/log.h"
 #include "lib/dist/device.h"
 #include "lib/dist/out_of_memory.h"
+#include "lib/recipe/ranks.h"
 #include "lib/train/memory_advice.h"
 #include "lib/train/step_costs.h"
 
@@ -104,19 +105,6 @@ std::int64_t smallest_of_all(dist::Group& group, std::int64_t own) {
 
 }  // namespace
 
-std::vector<std::int64_t> batch_candidates(const recipe::Recipe& recipe, int readers) {
-  const std::optional<core::BatchRamp>& ramp = recipe.batch.ramp;
-  const std::int64_t of_a_rank =
-      (ramp ? recipe::part_of_all(*ramp) : *recipe.batch.global) / readers;
-  std::vector<std::int64_t> result;
-  for (std::int64_t samples = 1; samples <= of_a_rank; ++samples) {
-    if (of_a_rank % samples != 0 || (recipe.mix && samples % 2 != 0)) continue;
-    if (samples == 1 && recipe::needs_two_samples(recipe.model, recipe.data.image_size)) continue;
-    result.push_back(samples);
-  }
-  return result;
-}
-
 std::optional<std::int64_t> largest_that_fits(const std::vector<std::int64_t>& candidates,
                                               const std::function<bool(std::int64_t)>& fits) {
   auto good = candidates.begin(), end = candidates.end();  // what fits, and all that may be better
@@ -141,22 +129,13 @@ void choose_per_device(Run& run, const core::WorkerEnv& env, const nn::Factories
   if (!batch.is_automatic()) return;
   const int readers = run.mesh->plan().readers();
   recipe::plan_batch(batch, readers);
-  const std::vector<std::int64_t> candidates = batch_candidates(run.recipe, readers);
-  if (candidates.empty()) {
-    throw core::RecipeError(
-        "/batch/global",
-        fmt::format("{} gives {} ranks no micro-batch that the model can train on, or of pairs",
-                    *batch.global, readers),
-        fmt::format("use a multiple of {}", 2 * readers));
-  }
+  const std::vector<std::int64_t> candidates = recipe::batch_candidates(run.recipe, readers);
   if (std::find(candidates.begin(), candidates.end(), before) != candidates.end()) {
     batch.per_device = run.state.auto_per_device = before;
     return;
   }
   if (run.group->device().is_cpu() && !batch.memory_mb) {
-    throw core::RecipeError("/batch/per_device",
-                            R"("auto" has no end on a CPU, which shares its memory)",
-                            R"(add "memory_mb": N, what the tensors of a rank may take)");
+    throw core::RecipeError("/batch/per_device", recipe::kNoEndOnCpu, recipe::kEndOnCpu);
   }
   Search search(run, env, models);
   const auto own =

@@ -12,10 +12,6 @@
 
 namespace scaletrain::train {
 
-// The numbers of samples of which micro-steps of `readers` ranks can make up the global batch of
-// `recipe`, ascending: those that it can train on.
-std::vector<std::int64_t> batch_candidates(const recipe::Recipe& recipe, int readers);
-
 // The largest of `candidates` that `fits`, given that all below one that does fit too; nullopt
 // where the first does not. Doubles until one does not fit, then halves what lies between.
 std::optional<std::int64_t> largest_that_fits(const std::vector<std::int64_t>& candidates,

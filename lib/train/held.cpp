@@ -77,9 +77,10 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
     cut.parts[item.key()] = part_of_stage(run, item.key(), item.value());
   }
   if (!run.learner.optimizer) return cut;
-  for (const std::string& name : run.learner.optimizer->with_owner()) {
-    cut.parts.at(name).has_owner = true;
-    cut.parts.at(name).divided = {"outer_weights", "outer_momentum"};
+  for (const std::string& name : run.learner.optimizer->whole_state()) {
+    const std::size_t kind = name.find('/');
+    const auto part = cut.parts.find(name.substr(kind + 1));
+    if (part != cut.parts.end()) part->second.whole.insert(name.substr(0, kind));
   }
   return cut;
 }

@@ -4,8 +4,8 @@
 #include "lib/core/disk.h"
 #include "lib/core/glob.h"
 #include "lib/core/log.h"
+#include "lib/exchange/compare_weights.h"
 #include "lib/exchange/weights_classes.h"
-#include "lib/exchange/weights_model.h"
 #include "lib/format/class_names.h"
 #include "lib/train/initial_weights_head.h"
 #include "lib/train/replicate.h"
@@ -22,13 +22,16 @@ void load(Run& run, const NamedTensors& tensors) {
       weights, run.learner.model->weight_rules(), tensors,
       [&run] { run.beat.enter(core::Phase::kStarting); },
       [&](const format::WeightFiles& files) {
-        exchange::check_same_computation(run.recipe.model, files);
+        run.weights_differences = exchange::differences_from_weights(run.recipe, files);
         const bool by_number = run.sets.train.set->classes().empty() ||
                                core::matches_any(weights.allow_other, "class_names");
         if (!by_number) classes.names = exchange::classes_of_weights(files);
       });
   match_head(run, classes, report, tensors);
   core::log("{}: {}", weights.path, checkpoint::summary(report));
+  if (!run.weights_differences.empty()) {
+    core::warn("{}", exchange::weights_warning(weights.path, run.weights_differences));
+  }
   run.housekeeping->attempt("the run goes on without that file", [&] {
     core::WatchedDisk disk = run.disk();
     disk.make_folders(run.recipe.output);

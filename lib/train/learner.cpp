@@ -27,6 +27,10 @@ NamedTensors Learner::evaluation_weights() const {
   return optimizer && is_trained ? optimizer->evaluation_weights() : NamedTensors();
 }
 
+bool Learner::has_evaluation_weights() const {
+  return optimizer && is_trained && optimizer->has_evaluation_weights();
+}
+
 void Learner::end_training(const NamedTensors& own) {
   for (const auto& [name, weight] : evaluation_weights()) own.at(name).copy_(weight);
   is_trained = false;

@@ -44,6 +44,7 @@ struct Learner {
   // What its parameters are evaluated and saved with in place of what they are trained with, by
   // name (lib/optim/optimizer.h).
   NamedTensors evaluation_weights() const;
+  bool has_evaluation_weights() const;
   // Makes these the parameters, for good; of what ranks hold together, `own` is this rank's.
   void end_training() { end_training(tensors()); }
   void end_training(const NamedTensors& own);

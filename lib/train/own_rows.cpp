@@ -33,11 +33,11 @@ checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
                              const std::string& name, const at::Tensor& tensor, bool evenly) {
   const checkpoint::Part* const part = checkpoint::find_part(parts, name);
   const dist::Group& model = run.mesh->model();
-  if (part == nullptr || (part->has_owner && name.find('/') != std::string::npos)) {
+  if (part == nullptr || checkpoint::is_whole(part, name)) {
     const std::vector<std::int64_t> shape = tensor.sizes().vec();
     return {.shape = shape,
             .pieces = {format::whole_piece(shape)},
-            .writes = part != nullptr || model.rank() == 0};
+            .writes = part != nullptr ? part->writes : model.rank() == 0};
   }
   if (evenly) return {.shape = part->shape, .pieces = {even_range(part->shape, model)}};
   if (!is_held_as(*part, tensor)) {  // a factor of powersgd

@@ -331,6 +331,7 @@ void Reporter::summary(const std::string& stopped) {
       .skipped_samples = state.skipped_samples,
       .empty_steps = empty_steps_,
       .housekeeping_failures = run_.housekeeping->failures(),
+      .weights_differences = run_.weights_differences,
       .best = std::nullopt,
       .test = test_,
       .checkpoint = checkpoint_,

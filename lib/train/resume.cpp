@@ -38,7 +38,7 @@ void forget_best(format::TrainState& state) {
 // Of the best checkpoints so far those that lie in `folder`, `most` of them.
 void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t most) {
   std::vector<format::RankedStep> ranked = std::exchange(run.state.best_steps, {});
-  if (most == 0 || run.state.best_step < 0) return;
+  if (run.state.best_step < 0) return;
   const std::string by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (run.state.best_by != by) {
     if (run.group->rank() == 0) {
@@ -48,6 +48,7 @@ void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t mo
     }
     return forget_best(run.state);
   }
+  if (most == 0) return;
   // An earlier version, or a run that kept none, did not list it.
   if (ranked.empty() || ranked.front().step != run.state.best_step) {
     ranked.insert(ranked.begin(), {run.state.best_step, run.state.best_metric});

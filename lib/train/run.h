@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lib/core/beat.h"
@@ -44,6 +45,9 @@ struct Run {
   std::unique_ptr<parallel::ReplicaSync> sync;  // null where each step exchanges gradients
   bool goes_apart = false;  // its replicas wait for no collective once they train
   std::vector<std::unique_ptr<optim::Mean>> means;  // of the model (lib/train/mean_plan.h)
+
+  // What the weights that it starts from say otherwise (lib/exchange/compare_weights.h), on rank 0.
+  std::string weights_differences;
 
   format::TrainState state;  // where training is; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder

@@ -49,7 +49,7 @@ void gather_parts(const Run& run, checkpoint::Contents& contents) {
 // copied at once, since they take a device's memory until then.
 bool stands(const Run& run) {
   const bool is_gathered = !run.learner.parts.empty() && !is_cut(run);
-  return !is_gathered && !run.has_own_weights() && run.learner.evaluation_weights().empty();
+  return !is_gathered && !run.has_own_weights() && !run.learner.has_evaluation_weights();
 }
 
 }  // namespace

@@ -333,7 +333,7 @@ def memory(machine):
 
 
 def write_table(out):
-    """The newest figures of every model as a table for docs/gpu-results.md."""
+    """The newest figures of every model as a table for docs/lab/gpu-results.md."""
     newest = {}
     lines = out / "gpu.jsonl"
     for text in lines.read_text(encoding="utf-8").splitlines() if lines.exists() else []:

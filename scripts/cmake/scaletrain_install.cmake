@@ -1,5 +1,5 @@
 # cmake --install: the programs with what they open beside them, the libraries with their headers,
-# and a package for find_package(scaletrain) (docs/own-model.md).
+# and a package for find_package(scaletrain) (docs/internals/own-model.md).
 include(CMakePackageConfigHelpers)
 
 set(package_dir lib/cmake/scaletrain)

@@ -1,4 +1,4 @@
-# A worker of your own (docs/own-model.md), by our build and by an installed package:
+# A worker of your own (docs/internals/own-model.md), by our build and by an installed package:
 #   scaletrain_add_worker(NAME MODELS models.def SOURCES file...)
 # builds the program NAME, whose sources have a main, the factories of the rows in models.def, and
 # writes NAME.registry.json beside it.

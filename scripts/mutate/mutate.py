@@ -205,7 +205,7 @@ def main():
     new = False
     for name, finder in zip(names, finders):
         new |= report(name, [one for one in verdicts if one[0] in finder.mutants], finder.left,
-                      known_survivors(root / "docs" / "mutants.md", name))
+                      known_survivors(root / "docs/lab/mutants.md", name))
     shutil.rmtree(work, ignore_errors=True)
     sys.exit(1 if new else 0)
 

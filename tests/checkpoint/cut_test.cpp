@@ -36,7 +36,8 @@ Contents cut_contents(int place, int places, std::int64_t step, bool writes = tr
   contents.cut = Cut{.parts = {}, .place = place, .places = places, .writes = writes};
   contents.cut->parts["a.weight"] = {.shape = kCutShape,
                                      .pieces = {format::range_piece(kCutShape, first, last)}};
-  contents.cut->parts["b.weight"] = {.shape = kCutShape, .pieces = {}, .has_owner = true};
+  contents.cut->parts["b.weight"] = {
+      .shape = kCutShape, .pieces = {}, .whole = {"exp_avg", "gram", "basis"}};
   contents.model = {{"a.weight", part("a")}, {"norm.mean", at::full({3}, 2.5)}};
   contents.means["ema"].tensors = {{"a.weight", part("m")}, {"norm.mean", at::full({3}, 3.5)}};
   contents.optimizer = {{"exp_avg/a.weight", part("o")}, {"step", at::full({}, 7, at::kDouble)}};

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <string>
 #include <thread>
 
 #include "lib/core/clock.h"
@@ -191,6 +193,54 @@ TEST_CASE("a write that fails is reported in its turn, and harms no other") {
   CHECK(saver.next()->step == 4);
   CHECK(!saver.next());
   CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{1, 4});
+}
+
+namespace {
+
+// A share whose table says 6 elements of "a", of which its file has 4; those of "b" lie behind
+// them.
+Contents share_with_wrong_table(std::int64_t step) {
+  const std::string file = "model-00001-of-00001.safetensors";
+  Contents share = contents_at(step, at::ones({4}));
+  share.model = {{"a", at::ones({4})}, {"b", at::ones({4})}};
+  share.is_share = true;
+  const auto cut = [&file](std::int64_t elements) -> format::CutTensor {
+    return {.dtype = "F32",
+            .shape = {elements},
+            .pieces = {{.piece = format::whole_piece({elements}), .file = file}}};
+  };
+  share.pieces["model.safetensors"] = {{"a", cut(6)}, {"b", cut(4)}};
+  return share;
+}
+
+}  // namespace
+
+TEST_CASE("a first save that cannot be read back is no checkpoint, and removes none") {
+  const test::TemporaryFolder run;
+  const std::filesystem::path checkpoints = run.path / "checkpoints";
+  {
+    Saver before(core::system_disk(), {.run = run.path, .retention = {.last = 1}});
+    before.save(contents_at(1, at::ones({1})));
+  }
+  Saver saver(core::system_disk(), {.run = run.path, .retention = {.last = 1}});
+  saver.save(share_with_wrong_table(2));
+  saver.finish();
+  std::string said;
+  try {
+    saver.next();
+  } catch (const core::CheckpointError& error) {
+    said = error.found();
+  }
+  CHECK(
+      said ==
+      "is the first checkpoint of this start and cannot be read back: holds a tensor \"a\" that is "
+      "not the piece in manifest.json");
+  CHECK(format::list_checkpoints(checkpoints) == Steps{1});
+  CHECK(std::filesystem::read_symlink(checkpoints / "latest") == "step-00000001");
+  saver.save(contents_at(3, at::ones({1})));
+  saver.finish();
+  CHECK(saver.next()->step == 3);
+  CHECK(format::list_checkpoints(checkpoints) == Steps{3});
 }
 
 TEST_CASE("not beside training, a save returns when its checkpoint is durable, without a copy") {

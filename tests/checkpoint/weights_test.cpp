@@ -142,6 +142,33 @@ TEST_CASE("names may have what wrappers put in front, or lack it") {
   }
 }
 
+TEST_CASE("a common prefix of wrappers is left out, whatever else the file has beside the model") {
+  for (const char* const prefix : {"net.", "backbone.", "_forward_module.model._orig_mod.",
+                                   "model.net.", "_fsdp_wrapped_module.module."}) {
+    CAPTURE(prefix);
+    LoadCase wrapped;
+    const Tensors plain = wrapped.file;
+    wrapped.file.clear();
+    for (const auto& [name, tensor] : plain) wrapped.file[prefix + name] = tensor;
+    wrapped.file["criterion.weight"] = at::ones({2});
+    wrapped.weights.allow_unused = {"criterion.*"};
+    CHECK(wrapped.load().taken.size() == 2);
+    CHECK((at::equal(wrapped.model.at("a.bias"), plain.at("a.bias"))));
+  }
+  LoadCase other({{"a", at::zeros({2})}}, {{"net.b", at::ones({2})}});
+  CHECK(other.refusal().starts_with(
+      "does not fit the model: tensors 1 missing (a); 1 unused (net.b)\n"));
+}
+
+TEST_CASE("a LoRA adapter is refused by name") {
+  LoadCase adapter({{"a.weight", at::zeros({2, 2})}},
+                   {{"base_model.model.a.lora_A.weight", at::ones({1, 2})},
+                    {"base_model.model.a.lora_B.weight", at::ones({2, 1})}});
+  CHECK(
+      adapter.refusal().starts_with("is a LoRA adapter (base_model.model.a.lora_A.weight), not "
+                                    "the weights of a model\n  merge it into its base model"));
+}
+
 TEST_CASE("a tensor that is there twice is one, or one too many") {
   const at::Tensor embedding = random({4, 2}, 5);
   const auto make = [&](const at::Tensor& head) {

@@ -19,6 +19,7 @@ TEST_CASE("nearest names what was meant, or nothing") {
   CHECK(nearest("optimiser", {"optimizer", "output"}) == "optimizer");
   CHECK(nearest("zebra", {"optimizer", "output"}).empty());
   CHECK(nearest("x", {"lr"}).empty());
+  CHECK(nearest("AdamW", {"adam", "adamw"}) == "adamw");  // case does not count
 }
 
 TEST_CASE("did_you_mean asks for the near name, and for nothing otherwise") {

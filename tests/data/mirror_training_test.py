@@ -76,7 +76,7 @@ class MirrorTrainingTest(support.RunTestCase):
         self.assertEqual(support.inspect(path)["files"], support.inspect(run)["files"])
 
     def test_a_run_whose_folder_is_lost_goes_on_from_its_copies_with_the_same_bits(self):
-        """What docs/checkpoints.md shows, of this test's own run and place:
+        """What docs/reference/checkpoints.md shows, of this test's own run and place:
 
         scaletrain launch --nproc 2 --set checkpoint.mirror=s3://BUCKET/PREFIX recipes/digits_mlp.json
         scaletrain data mirror s3://BUCKET/PREFIX
@@ -139,7 +139,7 @@ class MirrorTrainingTest(support.RunTestCase):
         self.scaletrain("launch", "--nproc", 1, path)
         run = self.folder / "run"
         again = ("launch", "--nproc", 1, "--resume", "auto", "--allow", "steps", "--set")
-        for step, last in ((6, 2), (7, 5), (8, 8)):
+        for step, last in ((6, 2), (7, 5), (8, 8)) if support.LONG else ((6, 2), (7, 8)):
             with self.subTest(last):
                 meant = []
 
@@ -161,10 +161,10 @@ class MirrorTrainingTest(support.RunTestCase):
                 self.scaletrain(*again, f"steps={step}", path)
                 self.assertEqual(step, self.copies()[0])
         shutil.rmtree(self.folder / "back-run")
-        self.check_copy(run, 8)
+        self.check_copy(run, step)
         self.assertEqual(0, swift.request("GET", "/copies?uploads=")[1].count(b"<Upload>"))
         out = self.scaletrain("checkpoint", "ls", self.place).stdout
-        self.assertEqual("8", out.split()[0])
+        self.assertEqual(str(step), out.split()[0])
 
     def test_copies_that_lag_leave_some_out_and_training_does_not_wait(self):
         proxy.set_fault(lambda number, head: "delay")
@@ -189,7 +189,8 @@ class MirrorTrainingTest(support.RunTestCase):
         self.assertLessEqual(len(self.copies()), 3)
 
     def test_a_store_that_is_gone_stops_the_run_or_does_not_and_the_older_copy_stays(self):
-        for policy, status in (("continue", 0), ("stop", 74)):
+        # A run that goes on without its store is below.
+        for policy, status in (("continue", 0), ("stop", 74)) if support.LONG else (("stop", 74),):
             with self.subTest(policy):
                 run = self.folder / policy
                 self.place = f"{FOLDER}/gone-{policy}"

@@ -20,7 +20,7 @@ import swift_server
 from tools_support import (PROGRAM, FolderTest, class_folders, data, data_json, picture, read_bytes,
                            read_json, write_tar)
 
-# docs/data.md has these lines.
+# docs/reference/data.md has these lines.
 FROM_PICTURES_TO_S3 = """
 scaletrain data pack pictures s3://photos/set --resize 64 --samples-per-shard 20
 scaletrain data card s3://photos/set --licence CC0-1.0 --source "drawn by scaletrain data synth"
@@ -29,7 +29,7 @@ scaletrain data stats s3://photos/set --html stats.html
 scaletrain data ls s3://photos/set | head -3
 scaletrain launch --nproc 2 photos.json
 """
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/data.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/data.md"
 
 
 def setUpModule():

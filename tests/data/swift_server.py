@@ -5,6 +5,7 @@ import http.client
 import os
 import pathlib
 import pwd
+import signal
 import socket
 import subprocess
 import time
@@ -12,30 +13,20 @@ import time
 from free_port import free_ports
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ROOT / ".deps/swift/bin"
+PYTHON = ROOT / ".deps/swift/bin/python"
+SERVERS = pathlib.Path(__file__).with_name("swift_servers.py")
 KEY_ID = "test:tester"
 SECRET = "hunter2-swift-secret"  # tests look for it in everything that is written
 REGION = "us-east-1"
 PIPELINE = ("catch_errors gatekeeper healthcheck proxy-logging cache listing_formats bulk s3api "
             "tempauth slo dlo versioned_writes symlink proxy-logging proxy-server")
 FILTERS = {"catch_errors": "catch_errors", "gatekeeper": "gatekeeper",
-           "healthcheck": "healthcheck", "proxy-logging": "proxy_logging", "cache": "memcache",
+           "healthcheck": "healthcheck", "proxy-logging": "proxy_logging",
            "listing_formats": "listing_formats", "bulk": "bulk", "s3api": "s3api",
            "tempauth": "tempauth", "slo": "slo", "dlo": "dlo",
            "versioned_writes": "versioned_writes", "symlink": "symlink"}
 OPTIONS = {"tempauth": f"user_test_tester = {SECRET} .admin\n",
            "s3api": f"location = {REGION}\ns3_acl = no\n"}
-
-MAKE_RINGS = """
-import sys
-from swift.common.ring import RingBuilder
-for kind, port in zip(sys.argv[2::2], map(int, sys.argv[3::2])):
-    builder = RingBuilder(4, 1, 0)  # 16 partitions, one replica
-    builder.add_dev({"id": 0, "region": 1, "zone": 1, "ip": "127.0.0.1", "port": port, "weight": 1,
-                     "replication_ip": "127.0.0.1", "replication_port": port, "device": "sda", "meta": ""})
-    builder.rebalance()
-    builder.get_ring().save(f"{sys.argv[1]}/{kind}.ring.gz")
-"""
 
 
 class Swift:
@@ -44,10 +35,8 @@ class Swift:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.port, *self.backends = free_ports(4)
-        self.servers = []
         self._configure()
-        for kind in ("account", "container", "object", "proxy"):
-            self._start(kind)
+        self._start()
         self._wait()
 
     def _configure(self):
@@ -62,25 +51,22 @@ class Swift:
             (self.folder / f"{kind}.conf").write_text(
                 default + f"bind_port = {port}\n[pipeline:main]\npipeline = {kind}-server\n"
                 f"[app:{kind}-server]\nuse = egg:swift#{kind}\n")
-        self._make_rings()
         filters = "".join(f"[filter:{name}]\nuse = egg:swift#{egg}\n{OPTIONS.get(name, '')}"
                           for name, egg in FILTERS.items())
+        filters += "[filter:cache]\npaste.filter_factory = swift_servers:cache_filter\n"
         (self.folder / "proxy.conf").write_text(
             default + f"bind_port = {self.port}\n[pipeline:main]\npipeline = {PIPELINE}\n{filters}"
             "[app:proxy-server]\nuse = egg:swift#proxy\nallow_account_management = true\n"
             "account_autocreate = true\n")
 
-    def _make_rings(self):
-        """One process for all rings: each takes longer to start than to work."""
+    def _start(self):
         ports = dict(zip(("account", "container", "object"), map(str, self.backends)))
-        subprocess.run([PROGRAMS / "python", "-c", MAKE_RINGS, str(self.folder), *sum(ports.items(), ())],
-                       check=True, capture_output=True, timeout=60)
-
-    def _start(self, kind):
-        with open(self.folder / f"{kind}.log", "wb") as log:
-            self.servers.append(subprocess.Popen(
-                [PROGRAMS / f"swift-{kind}-server", str(self.folder / f"{kind}.conf"), "-v"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+        with open(self.folder / "start.log", "wb") as log:
+            self.server = subprocess.Popen(
+                [PYTHON, SERVERS, self.folder, *sum(ports.items(), ())],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+        with self.server.stdout as stdout:
+            self.processes = list(map(int, stdout.readline().split()))
 
     def _wait(self):
         """Until all of them answer: one that does not when a request needs it is left out by the
@@ -96,17 +82,19 @@ class Swift:
                     return
             except OSError:
                 pass
-            if time.monotonic() > deadline or any(s.poll() is not None for s in self.servers):
+            if time.monotonic() > deadline or self.server.poll() is not None:
                 self.stop()
                 logs = "\n".join(f.read_text()[-2000:] for f in self.folder.glob("*.log"))
                 raise RuntimeError(f"Swift does not start:\n{logs}")
             time.sleep(0.1)
 
     def stop(self):
-        for server in self.servers:
-            server.kill()
-        for server in self.servers:
-            server.wait()
+        for process in self.processes:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.server.wait()
 
     def request(self, method, path, body=b""):
         """(status, body), signed here independently of the program under test."""

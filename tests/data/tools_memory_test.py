@@ -1,4 +1,4 @@
-"""What the tools keep in memory of a sample: no more than the table in docs/data.md says."""
+"""What the tools keep in memory of a sample: no more than the table in docs/reference/data.md says."""
 import os
 import pathlib
 import re
@@ -8,7 +8,7 @@ import unittest
 
 from tools_support import PROGRAM, FolderTest, data
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/data.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/data.md"
 FEW, MANY = (20_000, 140_000) if os.environ.get("SCALETRAIN_LONG") == "1" else (10_000, 70_000)
 NOISE_BYTES = 2 << 20  # blocks of the allocator, what threads are ahead
 ATTEMPTS = 3  # on a busy machine, threads that wait get further ahead

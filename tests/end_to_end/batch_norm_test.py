@@ -1,6 +1,7 @@
 """BatchNorm's statistics: each rank's own in training and after a resume, their mean elsewhere."""
 
 import io
+import shutil
 import tarfile
 import unittest
 
@@ -100,17 +101,18 @@ class BatchNormTest(support.RunTestCase):
         for file in ("model", "buffers", "optimizer"):
             self.assert_same(self.tensors("alone", file=file), self.tensors("often", file=file))
 
-    def test_as_many_ranks_go_on_with_their_own(self):
+    def test_as_many_ranks_go_on_with_their_own_and_others_with_the_mean(self):
+        recipe = self.killed()
+        shutil.copytree(self.folder / "run", self.folder / "other", symlinks=True)
         # Steps that are left out: what is saved at the end is what was given back.
-        self.resume(2, self.killed(), fault="nans@5")
+        self.resume(2, recipe, fault="nans@5")
         for file in ("model", "buffers"):
             self.assert_same(self.tensors("run", 4, file), self.tensors("run", STEPS, file))
 
-    def test_another_number_of_ranks_goes_on_with_the_mean(self):
-        result = self.resume(1, self.killed(), fault="nans@5")
+        result = self.resume(1, self.recipe("other"), fault="nans@5")
         self.assertIn("ranks 1, was 2", result.stderr)
-        self.assert_same(self.tensors("run", 4), self.tensors("run", STEPS))
-        self.assertFalse((self.folder / "run/checkpoints/latest/buffers.safetensors").exists())
+        self.assert_same(self.tensors("other", 4), self.tensors("other", STEPS))
+        self.assertFalse((self.folder / "other/checkpoints/latest/buffers.safetensors").exists())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ HIDDEN = 256
 
 
 class BenchTest(support.RunTestCase):
-    """What docs/techniques.md shows:
+    """What docs/lab/techniques.md shows:
 
     scaletrain bench memory recipes/digits_mlp.json
     scaletrain bench speed --steps 5 recipes/digits_mlp.json

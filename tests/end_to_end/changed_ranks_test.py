@@ -46,7 +46,7 @@ class ChangedRanksTest(support.RunTestCase):
 
     def test_batch_norm_from_2_to_4_to_1_to_3_ranks(self):
         """In fp32: a rounding that differs in a sum over ranks grows from step to step in a deep
-        network with BatchNorm (docs/reliability.md), in this one it stays small."""
+        network with BatchNorm (docs/internals/reliability.md), in this one it stays small."""
         torch.manual_seed(3)
         torch.jit.script(NormedTwice()).save(self.folder / "model.pt")
 

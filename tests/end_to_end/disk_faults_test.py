@@ -92,7 +92,10 @@ class DiskFaultsTest(support.RunTestCase):
                            checkpoint={"every": {"steps": 1}, "keep_last": 1, "keep_best": 0})
 
     def test_what_fails_beside_the_checkpoint_is_a_warning(self):
-        for number, (call, error, part, text) in enumerate(BESIDE):
+        # The short form has each call once.
+        beside = BESIDE if support.LONG else [row for number, row in enumerate(BESIDE)
+                                              if row[0] not in {other[0] for other in BESIDE[:number]}]
+        for number, (call, error, part, text) in enumerate(beside):
             for times in (1, ALWAYS) if support.LONG or number == 0 else (ALWAYS,):
                 with self.subTest(call=call, error=errno.errorcode[error], part=part, times=times):
                     name = f"beside-{number}-{times}"
@@ -158,7 +161,7 @@ class DiskFaultsTest(support.RunTestCase):
 
     def test_what_cannot_be_linked_is_written(self):
         errors = [errno.EMLINK, errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP]
-        for error in errors if support.LONG else errors[:2]:
+        for error in errors if support.LONG else errors[:1]:
             name = errno.errorcode[error]
             path = self.write(name, incremental=True)
             said = self.launch(path, FAULTY_SAVE=f"link {error} step-00000006.tmp {ALWAYS}")

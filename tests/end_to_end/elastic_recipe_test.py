@@ -69,7 +69,7 @@ class Tie(SharedRunTestCase):
 
     def ranks(self, agents):
         """The ranks of the agents in the round that runs."""
-        running = 2  # docs/launcher.md
+        running = 2  # docs/internals/launcher.md
         boards = [(self.events(agent, "board") or [{"phase": 0}])[-1] for agent in agents]
         return [board["rank"] for board in boards if board["phase"] == running]
 

@@ -14,14 +14,15 @@ import unittest
 
 from end_to_end import support
 
-# All parts take minutes; these start every program.
+# All parts take minutes; these start every program. Of the model's data the shards are made and read.
 QUICK = ["nccl", "killed", "vit_small"]
+KINDS = {} if support.LONG else {"KINDS": "shards"}
 
 
 def run(script, *arguments, out):
     return subprocess.run(
         [script, *arguments], capture_output=True, text=True, check=False, timeout=1100,
-        env={**os.environ, "OUT": str(out), "PYTHON": sys.executable})
+        env={**os.environ, **KINDS, "OUT": str(out), "PYTHON": sys.executable})
 
 
 @unittest.skipIf(pathlib.Path("/dev/nvidiactl").exists(), "this machine has a GPU: run scripts/gpu.sh")

@@ -11,7 +11,7 @@ import unittest
 from end_to_end import support
 
 TIMEOUT_S = 2
-VERDICT_S = TIMEOUT_S + 5  # a promise, also in docs/reliability.md
+VERDICT_S = TIMEOUT_S + 5  # a promise, also in docs/internals/reliability.md
 HOST = socket.gethostname()
 WORKER = support.BIN / "scaletrain-worker"
 

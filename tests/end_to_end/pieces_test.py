@@ -34,7 +34,8 @@ class PiecesTest(support.RunTestCase):
     def test_what_all_ranks_write_is_what_rank_0_writes_and_any_number_goes_on_from_it(self):
         # Its buffers are the ranks' mean, and each rank's own.
         model = {"name": "mobilenet_v3_small", "num_classes": 10}
-        for ranks in (2, 4) if support.LONG else (4,):
+        written = (2, 4) if support.LONG else (2,)
+        for ranks in written:
             digests = set()
             for writers in ("rank_0", "all"):
                 name = f"{writers}{ranks}"
@@ -51,7 +52,7 @@ class PiecesTest(support.RunTestCase):
             self.assertFalse((folder / "model.safetensors").exists())
             self.assertGreaterEqual(len(list(folder.glob("*-of-*.safetensors"))), ranks)
 
-        for ranks in (1, 2, 3, 4) if support.LONG else (1, 3):
+        for ranks in (1, 2, 3, 4) if support.LONG else (3,):
             digests = set()
             for writers in ("rank_0", "all"):
                 name = f"{writers}-on-{ranks}"
@@ -59,12 +60,12 @@ class PiecesTest(support.RunTestCase):
                                   checkpoint=self.checkpoint_of(writers))
                 self.run_scaletrain("launch", "--nproc", ranks, "--allow", "steps", "--allow",
                                     "batch.per_device", "--resume",
-                                    self.folder / f"{writers}4", path)
+                                    self.folder / f"{writers}{written[-1]}", path)
                 digests.add(support.inspect(self.folder / name)["model_digest"])
             self.assertEqual(1, len(digests), ranks)
 
     def test_pieces_are_evaluated_exported_compared_and_joined(self):
-        """What docs/checkpoints.md shows:
+        """What docs/reference/checkpoints.md shows:
 
         scaletrain checkpoint reshard runs/kept --output runs/kept-whole
         """

@@ -14,7 +14,7 @@ from end_to_end import slurm_support
 from end_to_end.support import LONG, ROOT, SCALETRAIN, records, wait_until
 
 STEPS = 100
-# docs/slurm.md
+# docs/guide/slurm.md
 DOCS = """
 scaletrain slurm recipe.json --nodes 2 --time 30 --submit
 scaletrain slurm status runs/recipe

@@ -20,7 +20,8 @@ class TextTestCase(support.RunTestCase):
 
     def setUp(self):
         super().setUp()
-        pages = sorted((support.ROOT / "docs").glob("*.md"))
+        pages = sorted(page for folder in ("internals", "reference")
+                       for page in (support.ROOT / "docs" / folder).glob("*.md"))
         # Words in the place of a prompt, of another length in each document.
         rows = [{"prompt": f"{page.stem} " * (3 + 7 * i), "text": page.read_text(encoding="utf-8")}
                 for i, page in enumerate(pages)]

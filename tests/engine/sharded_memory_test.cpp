@@ -24,15 +24,15 @@ using testing::example_of;
 
 constexpr int kRanks = 4;
 constexpr int kFirstSteps = 1;  // which allocate what lasts
-constexpr int kMeasuredSteps = 2;
+constexpr int kMeasuredSteps = 1;
 constexpr std::int64_t kMicroSteps = 2;
 
-// 12 units of 12.6 MB; what is beside them is 0.2 MB.
-recipe::Recipe recipe_of_12_units() {
+// 8 units of 12.6 MB; what is beside them is 0.2 MB.
+recipe::Recipe recipe_of_8_units() {
   return testing::recipe_of_model("gpt2", {{"vocab_size", std::int64_t{50}},
                                            {"positions", std::int64_t{8}},
                                            {"dim", std::int64_t{512}},
-                                           {"depth", std::int64_t{12}},
+                                           {"depth", std::int64_t{8}},
                                            {"heads", std::int64_t{8}}});
 }
 
@@ -44,7 +44,7 @@ struct Measured {
 // Of AdamW's steps of two micro-batches.
 Measured measure(const dist::Mesh& mesh, ShardLevel level) {
   CountingAllocator& allocator = CountingAllocator::install();
-  const recipe::Recipe recipe = recipe_of_12_units();
+  const recipe::Recipe recipe = recipe_of_8_units();
   const auto model = nn::make_model(recipe.model, recipe.data.image_size, 1);
   const auto task = task::make_task(recipe, at::kCPU);
   const auto precision = precision::make_precision(recipe.precision, {.avx512 = true});
@@ -111,7 +111,7 @@ TEST_CASE("a rank's tensors take within a tenth what arithmetic says") {
   CAPTURE(alone[0].text);
   const Measured whole = read_measured(alone[0].text).at(0);
   const double p = whole.parameters;
-  CHECK(p > 150e6);
+  CHECK(p > 100e6);
   // One process has parameters, gradients and AdamW's two averages: the rest is activations, and
   // what operations need for a moment.
   const double activations = whole.peak - 4 * p;

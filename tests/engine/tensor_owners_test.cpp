@@ -9,6 +9,8 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,16 +70,21 @@ struct Outcome {
   std::map<std::string, at::Tensor> weights, state;
 };
 
-Outcome alone(const recipe::Optimizer& config) {
-  const std::vector<units::NamedParameter> parameters = owned_parameters(at::kFloat);
-  const auto optimizer = optim::make_optimizer(config, parameters);
+std::unique_ptr<optim::Optimizer> trained_alone(
+    const recipe::Optimizer& config, const std::vector<units::NamedParameter>& parameters) {
+  auto optimizer = optim::make_optimizer(config, parameters);
   for (int step = 0; step < kOwnerSteps; ++step) {
     for (const units::NamedParameter& one : parameters) {
       one.tensor.mutable_grad() = owned_gradient(one.name, step);
     }
     optimizer->step(0.01, left_out(step));
   }
-  Outcome outcome{.weights = {}, .state = optimizer->state()};
+  return optimizer;
+}
+
+Outcome alone(const recipe::Optimizer& config) {
+  const std::vector<units::NamedParameter> parameters = owned_parameters(at::kFloat);
+  Outcome outcome{.weights = {}, .state = trained_alone(config, parameters)->state()};
   for (const units::NamedParameter& one : parameters) outcome.weights[one.name] = one.tensor;
   return outcome;
 }
@@ -139,7 +146,11 @@ std::string differences_from_one(const recipe::Optimizer& config, const dist::Me
     if (found[i].item<std::int64_t>() != most) differs += " lost " + name;
     ++i;
   }
-  if (optimizer->with_owner().size() != owned_shapes().size()) differs += " with_owner()";
+  std::set<std::string> of_parameters;
+  for (const auto& [name, tensor] : expected.state) {
+    if (name.find('/') != std::string::npos) of_parameters.insert(name);
+  }
+  if (optimizer->whole_state() != of_parameters) differs += " whole_state()";
   return differs;
 }
 
@@ -202,6 +213,46 @@ class Recorded : public optim::Optimizer {
   std::string said;
   std::vector<units::NamedParameter> owned_;
 };
+
+TEST_CASE("weights for evaluation are the parts of those that one process has") {
+  recipe::Optimizer config = owned_config("schedule_free_adamw");
+  config.centralize_gradients = true;
+  check_on_ranks(3, 3, [&](const dist::Mesh& mesh) -> std::string {
+    const auto placement =
+        parallel::make_placement(owned_parameters(at::kFloat), mesh, {.units = {}, .frozen = {}});
+    placement->start({});
+    const std::vector<units::NamedParameter> parts = trained(*placement);
+    const auto optimizer = with_owners(
+        [&](std::vector<units::NamedParameter> owned) {
+          return optim::make_optimizer(config, std::move(owned));
+        },
+        parts, mesh.group(core::Axis::kShard));
+    for (int step = 0; step < kOwnerSteps; ++step) {
+      give_gradients(parts, step);
+      optimizer->step(0.01, left_out(step));
+    }
+    const std::vector<units::NamedParameter> parameters = owned_parameters(at::kFloat);
+    const auto one = trained_alone(config, parameters);
+    const auto expected = one->evaluation_weights(), found = optimizer->evaluation_weights();
+    const auto trained_weights = one->state(), state = optimizer->state();
+    std::string differs = optimizer->has_evaluation_weights() ? "" : "has none; ";
+    for (const units::NamedParameter& part : parts) {
+      const std::string y = "y/" + part.name;
+      if (optimizer->whole_state().contains(y)) differs += y + " is whole; ";
+      if (part.tensor.numel() == 0) {
+        if (found.contains(part.name) || state.contains(y)) differs += part.name + " is there; ";
+        continue;
+      }
+      if (!at::equal(found.at(part.name), part_of_whole(expected.at(part.name), part))) {
+        differs += part.name + "; ";
+      }
+      const bool is_weight = state.at(y).is_alias_of(part.tensor) &&
+                             at::equal(state.at(y), part_of_whole(trained_weights.at(y), part));
+      if (!is_weight) differs += y + "; ";
+    }
+    return differs;
+  });
+}
 
 TEST_CASE("each rank owns about as much, has it in memory for a step alone, and types do not mix") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {

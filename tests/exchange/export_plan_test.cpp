@@ -57,6 +57,19 @@ TEST_CASE("each library has its own files") {
       plan_export("huggingface", source_of(test::token_recipe(R"("gpt2")")), weights, "F32");
   CHECK(files_of(gpt2) == Names{"model.safetensors", "config.json"});
   CHECK(gpt2.prefix == "transformer.");
+
+  ExportSource began_from = source_of(test::token_recipe(R"("gpt2")"));
+  began_from.companions.files = {{"tokenizer.json", "{}"}, {"chat_template.jinja", "chat"}};
+  began_from.companions.special_tokens = {
+      {"bos_token_id", 3}, {"eos_token_id", {5, 6}}, {"pad_token_id", 0}};
+  const ExportPlan with = plan_export("huggingface", began_from, weights, "F32");
+  CHECK(files_of(with) ==
+        Names{"model.safetensors", "chat_template.jinja", "config.json", "tokenizer.json"});
+  CHECK(with.note.empty());
+  const auto config = nlohmann::json::parse(with.files.at("config.json"));
+  CHECK(config["bos_token_id"] == 3);
+  CHECK(config["eos_token_id"] == nlohmann::json{5, 6});
+  CHECK(config["pad_token_id"] == 0);
   CHECK(gpt2.note == "without a tokenizer: /data/a-000000.bin has no card on this machine");
 }
 

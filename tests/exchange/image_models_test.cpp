@@ -104,6 +104,8 @@ TEST_CASE("an architecture of timm or torchvision becomes a model of a recipe") 
   for (const auto& [config, expected] : std::vector<std::pair<std::string, std::string>>{
            {R"({"architecture": "vit_base_patch32_384"})",
             R"({"name":"vit_base","patch_size":32} at 384)"},
+           {R"({"architecture": "deit_tiny_patch16_224"})",
+            R"({"name":"vit_tiny","patch_size":16} at 224)"},
            {R"({"architecture": "vit_tiny_patch16_224", "model_args": {"img_size": [32, 32],
                 "patch_size": 4, "embed_dim": 96, "depth": 2, "num_heads": 2, "mlp_ratio": 2,
                 "init_values": 0.1, "global_pool": "avg", "class_token": false, "drop_rate": 0.1,

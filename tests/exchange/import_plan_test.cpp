@@ -14,10 +14,11 @@ using namespace scaletrain::exchange;  // NOLINT(google-build-using-namespace)
 namespace {
 
 // A source with one tensor.
-ImportPlan plan_of(const test::TemporaryFolder& folder, const std::string& model = "") {
+ImportPlan plan_of(const test::TemporaryFolder& folder, const std::string& model = "",
+                   const std::string& tensor = "fc.weight") {
   const std::string bytes(6, '\1');
   format::write_safetensors(core::system_disk(), folder.file("model.safetensors"),
-                            {{"fc.weight", "U8", {3, 2}, std::as_bytes(std::span(bytes))}}, {});
+                            {{tensor, "U8", {3, 2}, std::as_bytes(std::span(bytes))}}, {});
   const format::WeightSet weights(folder.file("model.safetensors"), "", [](const std::string&) {});
   ImportRequest request;
   request.out = "/runs/out";
@@ -47,6 +48,15 @@ TEST_CASE("an image model's config becomes a recipe that can be read") {
   CHECK(plan.files.empty());
 }
 
+TEST_CASE("the number of classes is the head's, with or without the prefix of a wrapper") {
+  const test::TemporaryFolder folder;
+  for (const char* const tensor : {"fc.weight", "model.fc.weight", "_forward_module.net.fc.weight",
+                                   "backbone._orig_mod.fc.weight"}) {
+    CAPTURE(tensor);
+    CHECK(parsed(plan_of(folder, "resnet18", tensor)).model.num_classes == 3);
+  }
+}
+
 TEST_CASE("a language model's tokenizer comes along with a card for generate") {
   const test::TemporaryFolder folder;
   folder.write("tokenizer.json", "{}");
@@ -71,11 +81,12 @@ TEST_CASE("a language model's tokenizer comes along with a card for generate") {
 TEST_CASE("without a tokenizer, or with a token that there is not, there is no card") {
   const test::TemporaryFolder folder;
   folder.write("config.json", R"({"model_type": "llama", "vocab_size": 8, "eos_token_id": 8})");
-  CHECK(plan_of(folder).files.empty());
+  CHECK(plan_of(folder).files == std::map<std::string, std::string>{
+                                     {"special_token_ids.json", "{\n \"eos_token_id\": 8\n}\n"}});
   folder.write("tokenizer.json", "{}");
-  CHECK(plan_of(folder).files.empty());
+  CHECK(!plan_of(folder).files.contains("imported-without-data.tokens.json"));
   folder.write("config.json", R"({"model_type": "llama", "vocab_size": 9, "eos_token_id": 8})");
-  CHECK(plan_of(folder).files.size() == 2);
+  CHECK(plan_of(folder).files.size() == 3);
   folder.write("config.json", R"({"model_type": "llama", "vocab_size": 9, "eos_token_id": "a"})");
   CHECK_THROWS_AS(plan_of(folder), core::CheckpointError);
 }

@@ -135,9 +135,23 @@ TEST_CASE("newer and older names of rotary positions are both read") {
             .at("rope_theta") == 500);
   const nlohmann::json old = language_model_of(
       start + R"("rope_theta": 700, "rope_scaling": {"type": "linear", "factor": 3}})");
+  // As in transformers 5.23 the older name wins where both are there.
+  const nlohmann::json both = language_model_of(
+      start + R"("rope_scaling": {"type": "linear", "factor": 3}, "rope_theta": 700,
+                 "rope_parameters": {"rope_theta": 500, "rope_type": "default"}})");
+  CHECK(both == old);
+  CHECK(language_model_of(start + R"("rope_scaling": null, "rope_parameters":
+                                     {"rope_theta": 500}})")
+            .at("rope_theta") == 500);
   CHECK(old["rope_theta"] == 700);
   CHECK(old["rope_scaling"] == "linear");
   CHECK(old["rope_factor"] == 3);
+}
+
+TEST_CASE("other names of what our models compute are read") {
+  const nlohmann::json plain = language_model_of(R"({"model_type": "llama"})");
+  CHECK(language_model_of(R"({"model_type": "llama", "hidden_act": "swish",
+                              "pretraining_tp": 4})") == plain);
 }
 
 TEST_CASE("every hidden width of GPT-2 is found again from its ratio") {

@@ -8,7 +8,7 @@
 
 using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 
-TEST_CASE("an rgb8 file is that of docs/formats/rgb8.md") {
+TEST_CASE("an rgb8 file is that of docs/reference/formats/rgb8.md") {
   const std::string header(
       "sctrgb8\n"
       "\x02\0\0\0"

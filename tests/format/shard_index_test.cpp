@@ -156,7 +156,7 @@ TEST_CASE("an index is of one list of excluded keys, and keeps the SHA-256 of it
   CHECK(MappedIndex::open(path, version)->sha256().empty());
 }
 
-TEST_CASE("the file's first bytes are those of docs/formats/index.md") {
+TEST_CASE("the file's first bytes are those of docs/reference/formats/index.md") {
   const std::string bytes = encode_index(kEntries, {10240, 1});
   const std::string header(
       "sctridx\n"

@@ -23,7 +23,7 @@ std::string mask_error(const std::string& bytes, std::int64_t tokens) {
   });
 }
 
-// The worked example of docs/formats/tokens.md: tokens 0, 1, 2 and 9 of 10 carry no loss.
+// The worked example of docs/reference/formats/tokens.md: tokens 0, 1, 2 and 9 of 10 carry no loss.
 const std::vector<std::uint8_t> kTenTokens{1, 1, 1, 0, 0, 0, 0, 0, 0, 1};
 const std::string kTenBits("stmask1\n\x0a\0\0\0\0\0\0\0\x07\x02", 18);
 

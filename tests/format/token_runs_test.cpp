@@ -67,7 +67,7 @@ TEST_CASE("a .bin that is cut or of another version is told with the byte") {
         "  the file is truncated, or was changed: write it again");
   CHECK(error_of_file("a.txt", "") ==
         "a.txt: is neither .bin nor .npy nor .tar\n"
-        "  use token files of one of these forms (docs/data.md)");
+        "  use token files of one of these forms (docs/reference/data.md)");
 }
 
 TEST_CASE("a .npy is an array of one dimension of 16 or 32 bits") {

@@ -80,6 +80,79 @@ TEST_CASE("each field that cannot be true beside the others is named") {
        [](TrainState& state) {
          state.best_steps = {{40, HUGE_VAL}};
        }},
+      {"best_metric: is 5, and top1 is from 0 to 1",
+       [](TrainState& state) { state.best_metric = 5; }},
+      {"best_metric: is -0.5, and ema/map is from 0 to 1",
+       [](TrainState& state) {
+         state.best_by = "ema/map";
+         state.best_metric = -0.5;
+       }},
+      {"best_metric: is -2, and perplexity is at least 0",
+       [](TrainState& state) {
+         state.best_by = "perplexity";
+         state.best_metric = -2;
+       }},
+      {"best_steps: has step 30 with 1.5, and top1 is from 0 to 1",
+       [](TrainState& state) {
+         state.best_steps = {{30, 1.5}, {40, 0.5}};
+       }},
+      {"stopping_best: is 2, and top5 is from 0 to 1",
+       [](TrainState& state) {
+         state.stopping_by = "top5";
+         state.stopping_best = 2;
+       }},
+      {"stopping_best: is 2, and no measure is named",
+       [](TrainState& state) { state.stopping_best = 2; }},
+      {"plateau_best: is -1, and loss is at least 0",
+       [](TrainState& state) {
+         state.plateau_by = "loss";
+         state.plateau_best = -1;
+       }},
+      {"plateau_best: is 1, and no measure is named",
+       [](TrainState& state) { state.plateau_best = 1; }},
+      {"no_better: is 52 after 50 steps", [](TrainState& state) { state.no_better = 52; }},
+      {"plateau_bad: is 52 after 50 steps", [](TrainState& state) { state.plateau_bad = 52; }},
+      {"plateau_drops: is 52 after 50 steps", [](TrainState& state) { state.plateau_drops = 52; }},
+      {"per_device: is 65 of a batch of 64", [](TrainState& state) { state.per_device = 65; }},
+      {"trained_s: is inf", [](TrainState& state) { state.trained_s = HUGE_VAL; }},
+      {"lost_positions: has an entry that is not [epoch, begin, end, period, first, count] of an "
+       "epoch so far",
+       [](TrainState& state) {
+         state.lost_positions = {{1, 640, 1280, 64, 16}};
+       }},
+      {"lost_positions: has an entry that is not [epoch, begin, end, period, first, count] of an "
+       "epoch so far",
+       [](TrainState& state) {
+         state.lost_positions = {{3, 640, 1280, 64, 16, 16}};
+       }},
+      {"lost_positions: has an entry that is not [epoch, begin, end, period, first, count] of an "
+       "epoch so far",
+       [](TrainState& state) {
+         state.lost_positions = {{1, 640, 1280, 64, 16, 49}};
+       }},
+      {"shard_digests: has 1 numbers, and /shard_sizes 2",
+       [](TrainState& state) {
+         state.shard_sizes = {700, 700};
+         state.shard_digests = {1};
+       }},
+      {"mesh: is not a mesh of ranks", [](TrainState& state) { state.mesh = {1, 2, 1, 1, 1, 1}; }},
+      {"mesh: is not a mesh of ranks",
+       [](TrainState& state) {
+         state.mesh = {std::int64_t{1} << 40, std::int64_t{1} << 40, 1, 1};
+       }},
+      {"expert: is 4 of 2 ranks",
+       [](TrainState& state) {
+         state.world_size = 2;
+         state.expert = 4;
+       }},
+      {"device: has a character that is not printed",
+       [](TrainState& state) { state.device = "\x1b[31mcpu"; }},
+      {"schedule: has the lr -0.5, where a number from 0 is allowed",
+       [](TrainState& state) { state.schedule["lr"] = -0.5; }},
+      {"scaler: has the scale \"1\", where a number from 0 is allowed",
+       [](TrainState& state) { state.scaler["scale"] = "1"; }},
+      {"random: has the seed 7, which is not 16 hexadecimal digits",
+       [](TrainState& state) { state.random["seed"] = 7; }},
       {"ema_updates: is 50 after 50 steps, 1 left out",
        [](TrainState& state) { state.ema_updates = 50; }},
       {"swa_updates: is 51 after 50 steps, 1 left out",

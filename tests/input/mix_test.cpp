@@ -53,6 +53,24 @@ TEST_CASE("a pair is averaged or exchanges a box, and its targets follow") {
   }
 }
 
+TEST_CASE("images in fp64 are averaged by shares of fp64, and so are their targets") {
+  const recipe::Mix mix{.mixup = 0.8};
+  input::ImageTensors batch = random_batch();
+  batch.images = batch.images.to(at::kDouble);
+  const input::ImageTensors before = batch;
+  input::Mixer(mix, kClasses, 9).mix(batch, 2, 40);
+  CHECK((batch.images.scalar_type() == at::kDouble));
+  const at::Tensor one_hot = at::one_hot(before.targets, kClasses).to(at::kDouble);
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    const std::int64_t other = i ^ 1;
+    const double own = draw_pair(mix, kSize, 9, 2, (40 + i) / 2).own;
+    const at::Tensor images = before.images[i] * own + before.images[other] * (1 - own);
+    const at::Tensor targets = one_hot[i] * own + one_hot[other] * (1 - own);
+    CHECK(at::allclose(batch.images[i], images, 0, 1e-15));
+    CHECK(at::allclose(batch.targets[i], targets, 0, 1e-15));
+  }
+}
+
 TEST_CASE("from its end on images are as they came, and targets are shares all the same") {
   const input::Mixer mixer(recipe::Mix{.mixup = 0.8}, kClasses, 9, /*end=*/3);
   const input::ImageTensors before = random_batch();

@@ -52,6 +52,28 @@ TEST_CASE("of one channel it is Pillow's L, by the means of what is taken and di
   check_images(looked_up, computed, expected);
 }
 
+TEST_CASE("images of a model in fp64 are normalised with factors of fp64") {
+  const recipe::Normalize normalize;  // ImageNet's means, which fp32 does not hold exactly
+  for (const std::int64_t channels : {1, 3}) {
+    CAPTURE(channels);
+    const at::Tensor bytes = at::arange(256, at::kByte).view({1, 16, 16, 1}).expand({1, 16, 16, 3});
+    const recipe::Normalize values = recipe::for_channels(normalize, channels);
+    const auto count = static_cast<std::size_t>(channels);
+    const at::Tensor mean = at::tensor(at::ArrayRef<double>(values.mean.data(), count));
+    const at::Tensor std = at::tensor(at::ArrayRef<double>(values.std.data(), count));
+    const at::Tensor shades = bytes.narrow(3, 0, channels).to(at::kDouble);
+    const at::Tensor expected = ((shades / 255 - mean) / std).permute({0, 3, 1, 2});
+    const at::Tensor dense = bytes.contiguous();
+    const at::Tensor looked_up = input::TableNormalizer(normalize, channels, at::kDouble)(dense);
+    const at::Tensor computed =
+        input::KernelNormalizer(normalize, channels, at::kCPU, at::kDouble)(dense);
+    for (const at::Tensor& images : {looked_up, computed}) {
+      CHECK((images.scalar_type() == at::kDouble));
+      CHECK(at::allclose(images, expected, /*rtol=*/0, /*atol=*/2e-15));
+    }
+  }
+}
+
 TEST_CASE("of every colour the table and the kernels have the same brightness") {
   recipe::Normalize plain;
   plain.mean = {0, 0, 0};

@@ -1,4 +1,4 @@
-"""`scaletrain checkpoint inspect|verify` on checkpoints that Python writes by docs/formats/, and the
+"""`scaletrain checkpoint inspect|verify` on checkpoints that Python writes by docs/reference/formats/, and the
 reader of safetensors against the one of PyPI."""
 import hashlib
 import json
@@ -143,6 +143,8 @@ class CheckpointCommand(unittest.TestCase):
                 ("state.json", b"{}", "state.json: /format: is missing"),
                 ("state.json", json.dumps(state_with_best(20, best_step=-1)).encode(),
                  "state.json: /best_metric: is 0.5, and the best step is -1"),
+                ("state.json", json.dumps(state_with_best(20, best_metric=5.0)).encode(),
+                 "state.json: /best_metric: is 5, and top1 is from 0 to 1"),
                 ("state.json", json.dumps(state_with_best(20, samples=-1)).encode(),
                  "state.json: /samples: is -1"),
                 ("state.json", json.dumps(state_with_best(40)).encode(),

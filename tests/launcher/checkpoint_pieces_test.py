@@ -1,4 +1,4 @@
-"""`scaletrain checkpoint` on checkpoints in pieces, which Python writes by docs/formats/."""
+"""`scaletrain checkpoint` on checkpoints in pieces, which Python writes by docs/reference/formats/."""
 import json
 import os
 import pathlib
@@ -80,7 +80,7 @@ class CheckpointPieces(unittest.TestCase):
         return done.stdout
 
     def test_pieces_are_shown_and_joined_as_the_tensors_that_they_are(self):
-        """What docs/checkpoints.md shows:
+        """What docs/reference/checkpoints.md shows:
 
         scaletrain checkpoint reshard runs/kept --output runs/kept-whole
         """

@@ -1,4 +1,4 @@
-"""Checkpoints as docs/formats/checkpoint.md describes them, written by Python."""
+"""Checkpoints as docs/reference/formats/checkpoint.md describes them, written by Python."""
 
 import hashlib
 import json

@@ -27,11 +27,6 @@ def recipe(*arguments, cwd=ROOT):
         cwd=cwd, capture_output=True, text=True, timeout=60)
 
 
-def strip_comments(text):
-    """The recipes of this repository use // only, and never inside a text."""
-    return "\n".join(line.split("//")[0] for line in text.splitlines())
-
-
 class CheckTest(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -133,8 +128,8 @@ class ShowTest(unittest.TestCase):
 
 
     def test_each_row_of_the_table_of_techniques_is_a_recipe_and_each_recipe_a_row(self):
-        page = (ROOT / "docs/techniques.md").read_text()
-        linked = set(re.findall(r"\(\.\./recipes/techniques/(.*?\.json)\)", page))
+        page = (ROOT / "docs/lab/techniques.md").read_text()
+        linked = set(re.findall(r"\((?:\.\./)+recipes/techniques/(.*?\.json)\)", page))
         there = {str(path.relative_to(ROOT / "recipes/techniques"))
                  for path in (ROOT / "recipes/techniques").rglob("*.json")}
         self.assertEqual(there, linked)
@@ -178,20 +173,24 @@ class SchemaTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.schema = json.loads(recipe("schema").stdout)
-        cls.validator = jsonschema.Draft202012Validator(cls.schema)
+        cls.validator = jsonschema.Draft7Validator(cls.schema)
 
     def accepted(self, value):
         return self.validator.is_valid(value)
 
     def test_schema_is_a_schema(self):
-        jsonschema.Draft202012Validator.check_schema(self.schema)
+        jsonschema.Draft7Validator.check_schema(self.schema)
 
     def test_accepts_the_recipes_as_written_and_as_resolved(self):
         paths = sorted((ROOT / "recipes").rglob("*.json"))
         self.assertGreaterEqual(len(paths), 3)
         for path in paths:
-            self.validator.validate(json.loads(strip_comments(path.read_text())))
-            self.validator.validate(json.loads(recipe("show", path).stdout))
+            written = json.loads(path.read_text())
+            self.validator.validate(written)
+            shown = json.loads(recipe("show", path).stdout)
+            self.validator.validate(shown)
+            self.assertEqual(shown["description"], [written["description"]] if isinstance(written["description"], str)
+                             else written["description"])
 
     def test_agrees_with_the_program(self):
         # (key, value, right or wrong); None removes the key.
@@ -250,18 +249,110 @@ class SchemaTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 0 if right else 2, done.stderr)
 
 
+class Walker:
+    """The schema as an editor reads it: which values and keys it offers at a place of a recipe."""
+
+    def __init__(self, schema):
+        self.schema = schema
+
+    def parts(self, schema, value, is_top=False):
+        """The schemas that apply to `value`: itself, its $ref, allOf, the branches of anyOf without "required" and,
+        below the top, the branch of if that it fulfils."""
+        if "$ref" in schema:
+            schema = self.schema["definitions"][schema["$ref"].split("/")[-1]]
+        yield schema
+        for part in schema.get("allOf", []):
+            yield from self.parts(part, value)
+        for part in schema.get("anyOf", []):
+            if "required" not in part:
+                yield from self.parts(part, value)
+        if "if" in schema and isinstance(value, dict):
+            holds = jsonschema.Draft7Validator(schema["if"]).is_valid(value)
+            if holds or not is_top:
+                yield from self.parts(schema.get("then" if holds else "else", {}), value)
+
+    def at(self, recipe, *keys):
+        """The schemas of the value at `keys`, without what a complete recipe must have besides."""
+        found, value = [self.schema], recipe
+        for key in keys:
+            inner = value.get(key, {}) if isinstance(value, dict) else {}
+            found = [part["properties"][key] for schema in found
+                     for part in self.parts(schema, value, True)
+                     if isinstance(part.get("properties", {}).get(key), dict)]
+            value = inner
+        return [part for schema in found for part in self.parts(schema, value)]
+
+    def values(self, recipe, *keys):
+        return {name for part in self.at(recipe, *keys) for name in part.get("enum", [])}
+
+    def keys(self, recipe, *keys):
+        return {name for part in self.at(recipe, *keys) for name in part.get("properties", {})}
+
+
+class EditorTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.schema = json.loads(recipe("schema").stdout)
+        cls.walker = Walker(cls.schema)
+        cls.text = recipe("reference").stdout
+        cls.names = {}  # "Models" -> its names, each with its own keys
+        for section in re.split(r"^## ", cls.text, flags=re.M)[1:]:
+            heading, _, rest = section.partition("\n")
+            rows = re.split(r"^### `([\w.-]+)`$", rest, flags=re.M)
+            cls.names[heading] = {name: set(re.findall(r"^\| `(\w+)`", body, re.M))
+                                  for name, body in zip(rows[1::2], rows[2::2])}
+
+    def test_an_empty_recipe_is_offered_all_names(self):
+        for place, heading in ((("model", "name"), "Models"), (("optimizer", "name"), "Optimizers"),
+                               (("schedule", "decay"), "Learning rate schedules"), (("loss",), "Losses"),
+                               (("precision",), "Precisions"), (("loss", "name"), "Losses")):
+            with self.subTest(place=place):
+                self.assertGreater(len(self.names[heading]), 2)
+                self.assertEqual(set(self.names[heading]), self.walker.values({}, *place))
+
+    def test_a_name_is_offered_exactly_its_keys(self):
+        for place, heading in ((("model",), "Models"), (("optimizer",), "Optimizers"), (("loss",), "Losses"),
+                               (("precision",), "Precisions"), (("schedule", "decay"), "Learning rate schedules")):
+            common = set(re.findall(rf"^\| `{re.escape('.'.join(place))}\.(\w+)` ", self.text, re.M))
+            self.assertIn("name", common)
+            for name, own in self.names[heading].items():
+                with self.subTest(place=place, name=name):
+                    offered = self.offered(place, name)
+                    self.assertEqual(set(), own - offered)
+                    self.assertEqual(set(), offered - own - common)
+
+    def offered(self, place, name):
+        value = {"name": name}
+        for key in reversed(place):
+            value = {key: value}
+        return self.walker.keys(value, *place)
+
+    def test_an_unknown_key_and_name_are_refused_in_a_part_of_a_recipe_too(self):
+        validator = jsonschema.Draft7Validator(self.schema)
+        for changes, right in (({"model": {"depth": 24}}, True), ({"precision": None}, True),
+                               ({"batch": {"global": None}}, True), ({"model": {"name": "mlp", "depth": 2}}, False),
+                               ({"model": {"name": "no"}}, False), ({"no": 1}, False), ({"loss": "focal"}, True)):
+            with self.subTest(changes=changes):
+                self.assertEqual(right, validator.is_valid({"extends": "base.json", **changes}))
+
+    def test_values_have_their_help(self):
+        for part in self.walker.at({}, "optimizer", "name"):
+            self.assertEqual(len(part["enum"]), len(part["enumDescriptions"]))
+        self.assertTrue(self.schema["allowTrailingCommas"])
+
+
 class ReferenceTest(unittest.TestCase):
     def test_the_document_is_what_the_program_prints(self):
         text = recipe("reference").stdout
         self.assertGreater(len(text), 1000)
-        self.assertEqual((ROOT / "docs" / "recipe-reference.md").read_text(), text,
-                         "write it again: scaletrain recipe reference > docs/recipe-reference.md")
+        self.assertEqual((ROOT / "docs/reference/recipe.md").read_text(), text,
+                         "write it again: scaletrain recipe reference > docs/reference/recipe.md")
 
     def test_the_page_of_models_is_what_the_program_prints(self):
         text = recipe("models").stdout
         self.assertIn("| `resnet50` |", text)
-        self.assertEqual((ROOT / "docs" / "models.md").read_text(), text,
-                         "write it again: scaletrain recipe models > docs/models.md")
+        self.assertEqual((ROOT / "docs/reference/models.md").read_text(), text,
+                         "write it again: scaletrain recipe models > docs/reference/models.md")
 
 
 if __name__ == "__main__":

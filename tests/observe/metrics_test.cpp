@@ -61,7 +61,7 @@ const EvalRecord kEval{.split = "val",
 
 }  // namespace
 
-TEST_CASE("a train record is one line with every field of docs/metrics.md, in its order") {
+TEST_CASE("a train record is one line with every field of metrics.md, in its order") {
   CHECK(to_json_line(a_train_record(), 1700000000.25) ==
         R"({"event":"train","attempt":1,"step":20,"epoch":2,"samples":1280,)"
         R"("loss":0.30000000000000004,"lr":0.001,"grad_norm":2.0,"samples_per_s":512.5,)"
@@ -80,7 +80,7 @@ TEST_CASE("a train record says whose it is where replicas train alone, an eval r
       R"("loss":0.5,"weights":"mean","count":200,"skipped":2,"time":1.0})"));
 }
 
-TEST_CASE("a lost replica's record is one line with every field of docs/metrics.md, in its order") {
+TEST_CASE("a lost replica's record is one line with every field of metrics.md, in its order") {
   const LostReplicaRecord record{
       .attempt = 1, .step = 30, .replica = 2, .kept_step = 24, .left = 3};
   CHECK(to_json_line(record, 1.5) ==
@@ -104,11 +104,11 @@ TEST_CASE("a train record has what the model counted, by name, where it counts a
       std::string::npos);
 }
 
-TEST_CASE("an eval record is one line with every field of docs/metrics.md, in its order") {
+TEST_CASE("an eval record is one line with every field of metrics.md, in its order") {
   CHECK(to_json_line(kEval, 1.5) == kEvalStart + std::string(R"(,"time":1.5})"));
 }
 
-TEST_CASE("a straggler record is one line with every field of docs/metrics.md, in its order") {
+TEST_CASE("a straggler record is one line with every field of metrics.md, in its order") {
   const StragglerRecord record{
       .attempt = 1,
       .step = 30,
@@ -118,7 +118,7 @@ TEST_CASE("a straggler record is one line with every field of docs/metrics.md, i
         R"("median_time":0.25,"time":1.5})");
 }
 
-TEST_CASE("a checkpoint's record is one line with every field of docs/metrics.md, in its order") {
+TEST_CASE("a checkpoint's record is one line with every field of metrics.md, in its order") {
   const SaveRecord record{.attempt = 1,
                           .step = 30,
                           .bytes = 1000,
@@ -130,14 +130,14 @@ TEST_CASE("a checkpoint's record is one line with every field of docs/metrics.md
         R"("stall_time":0.25,"write_time":0.5,"time":1.5})");
 }
 
-TEST_CASE("a copy's record is one line with every field of docs/metrics.md, in its order") {
+TEST_CASE("a copy's record is one line with every field of metrics.md, in its order") {
   const MirrorRecord record{.attempt = 1, .step = 30, .bytes = 1000, .copy_s = 0.25, .behind = 2};
   CHECK(to_json_line(record, 1.5) ==
         R"({"event":"mirror","attempt":1,"step":30,"bytes":1000,"copy_time":0.25,"behind":2,)"
         R"("time":1.5})");
 }
 
-TEST_CASE("a record of copies in memory is one line with every field of docs/metrics.md") {
+TEST_CASE("a record of copies in memory is one line with every field of metrics.md") {
   const ReplicaRecord record{.attempt = 1, .step = 30, .bytes = 2000, .nodes = 2};
   CHECK(to_json_line(record, 1.5) ==
         R"({"event":"replica","attempt":1,"step":30,"bytes":2000,"nodes":2,"time":1.5})");

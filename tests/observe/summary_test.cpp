@@ -32,8 +32,7 @@ TEST_CASE("the summary of a finished run") {
         "digits-resnet18: done, 430 steps in 1m 23s, 512 samples/s\n"
         "  best top-1   99.00 % on val at step 387\n"
         "  test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)\n"
-        "  checkpoint   runs/digits-resnet18/checkpoints/step-00000430\n"
-        "  resume       scaletrain resume runs/digits-resnet18 --nproc 2\n");
+        "  checkpoint   runs/digits-resnet18/checkpoints/step-00000430\n");
 }
 
 TEST_CASE("the summary of a run that is done early says why") {
@@ -49,6 +48,13 @@ TEST_CASE("the summary says how often something beside training failed") {
   summary.housekeeping_failures = 3;
   CHECK(summary_text(summary).find("\n  not done     3 times something beside training failed: see "
                                    "the warnings\n") != std::string::npos);
+}
+
+TEST_CASE("the summary says how the recipe differs from the weights that the run started from") {
+  RunSummary summary = a_finished_run();
+  summary.weights_differences = "mean [1, 1, 1], not [0, 0, 0]";
+  CHECK(summary_text(summary).find("\n  weights      were trained with mean [1, 1, 1], not [0, 0, "
+                                   "0]\n") != std::string::npos);
 }
 
 TEST_CASE("the summary of a run that was stopped before its first validation") {
@@ -83,12 +89,13 @@ TEST_CASE("without a checkpoint there is nothing to resume") {
 TEST_CASE("the command that resumes can be pasted, and names cannot change the terminal") {
   RunSummary summary = a_finished_run();
   summary.name = "a\x1b[2J";
+  summary.stopped = "SIGTERM";
   summary.best.reset();
   summary.test.reset();
   summary.checkpoint = "my runs/it's/checkpoints/step-00000430";
   summary.resume = "scaletrain resume 'my runs/it'\\''s'\x1b";
   CHECK(summary_text(summary) ==
-        "a\\x1b[2J: done, 430 steps in 1m 23s, 512 samples/s\n"
+        "a\\x1b[2J: stopped by SIGTERM, 430 steps in 1m 23s, 512 samples/s\n"
         "  checkpoint   my runs/it's/checkpoints/step-00000430\n"
         "  resume       scaletrain resume 'my runs/it'\\''s'\\x1b\n");
 }

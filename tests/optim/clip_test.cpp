@@ -3,7 +3,11 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/optim/norm.h"
 
@@ -100,6 +104,91 @@ TEST_CASE("parts are limited as the whole is, in the precision that they have") 
                               0.1);
     CHECK(at::equal(cut, weights));
     CHECK(at::allclose(cut.grad(), whole.grad(), type == at::kDouble ? 1e-15 : 1e-6, 0));
+  }
+}
+
+// What a recipe may ask for, each so that it changes gradients.
+struct ClipMode {
+  std::string name;
+  recipe::Clip limits;
+};
+const std::vector<ClipMode>& clip_modes() {
+  static const std::vector<ClipMode> modes{
+      {"none", {}},
+      {"norm", {.norm = 0.5, .value = {}, .adaptive = {}}},
+      {"value", {.norm = {}, .value = 0.25, .adaptive = {}}},
+      {"adaptive", {.norm = {}, .value = {}, .adaptive = 0.1}},
+  };
+  return modes;
+}
+
+// The same in fp64, by the formulas of lib/optim/clip.h.
+at::Tensor clipped_in_fp64(const recipe::Clip& limits, const at::Tensor& weights,
+                           const at::Tensor& gradient, double norm) {
+  if (limits.norm) return gradient * std::min(1.0, *limits.norm / (norm + 1e-6));
+  if (limits.value) return gradient.clamp(-*limits.value, *limits.value);
+  if (!limits.adaptive) return gradient;
+  const at::Tensor most = weights.square().sum(1, true).sqrt().clamp_min(1e-3) * *limits.adaptive;
+  const at::Tensor norms = gradient.square().sum(1, true).sqrt();
+  return gradient * at::where(norms.lt(most), at::ones_like(norms), most / norms);
+}
+
+// Clips two ranks' parts of one parameter, [0, 11) and [11, 20) of its elements: the sum over the
+// ranks adds what the other rank gives to its own sum.
+void clip_parts(const recipe::Clip& limits, const std::vector<at::Tensor>& parts,
+                const std::vector<std::int64_t>& shape, const at::Tensor& norm) {
+  const auto named = [&](std::size_t rank, const at::Tensor& tensor) -> units::NamedParameter {
+    return {
+        .name = "cut", .tensor = tensor, .shape = shape, .begin = rank == 0 ? 0 : parts[0].numel()};
+  };
+  std::vector<at::Tensor> given(2);
+  for (std::size_t rank = 0; rank < 2; ++rank) {  // on copies
+    const at::Tensor copy = parts[rank].detach().clone().requires_grad_(true);
+    copy.mutable_grad() = parts[rank].grad().clone();
+    const auto note = [&, rank](const at::Tensor& values) { given[rank] = values.clone(); };
+    optim::clip(limits, {}, {copy.grad()}, norm, {.parts = {named(rank, copy)}, .sum = note});
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const auto add = [&, rank](const at::Tensor& values) { values.add_(given[1 - rank]); };
+    optim::clip(limits, {}, {parts[rank].grad()}, norm,
+                {.parts = {named(rank, parts[rank])}, .sum = add});
+  }
+}
+
+TEST_CASE("each mode of clipping keeps weights and norms, in each dtype, sharded or not") {
+  const std::vector<std::int64_t> shape{4, 5};
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    const double tolerance = type == at::kDouble ? 1e-14 : type == at::kFloat ? 1e-6 : 2e-2;
+    at::manual_seed(7);
+    const at::Tensor weights = at::randn(shape, at::kDouble).to(type);
+    const at::Tensor gradient = at::randn(shape, at::kDouble).to(type);
+    const at::Tensor norm = optim::squared_norm({gradient}).sqrt(), same_norm = norm.clone();
+    for (const ClipMode& mode : clip_modes()) {
+      const at::Tensor expected = clipped_in_fp64(mode.limits, weights.to(at::kDouble),
+                                                  gradient.to(at::kDouble), norm.item<double>());
+      for (const bool sharded : {false, true}) {
+        CAPTURE(type);
+        CAPTURE(mode.name);
+        CAPTURE(sharded);
+        const at::Tensor own = weights.clone(), grad = gradient.clone();
+        if (sharded) {
+          std::vector<at::Tensor> parts;
+          for (const auto& [begin, count] : {std::pair{0, 11}, std::pair{11, 9}}) {
+            parts.push_back(own.view({-1}).narrow(0, begin, count).detach().requires_grad_(true));
+            parts.back().mutable_grad() = grad.view({-1}).narrow(0, begin, count);
+          }
+          clip_parts(mode.limits, parts, shape, norm);
+        } else {
+          const at::Tensor leaf = own.detach().requires_grad_(true);
+          leaf.mutable_grad() = grad;
+          optim::clip(mode.limits, {{.name = "whole", .tensor = leaf}}, {grad}, norm);
+        }
+        CHECK(at::equal(own, weights));
+        CHECK(at::equal(norm, same_norm));
+        CHECK(at::allclose(grad.to(at::kDouble), expected, tolerance, tolerance));
+        CHECK(at::equal(grad, gradient) == (mode.name == "none"));
+      }
+    }
   }
 }
 

@@ -6,6 +6,10 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/recipe/lists.h"
@@ -326,6 +330,33 @@ TEST_CASE("every optimizer leaves a step out, its count too, where found_inf say
 }
 
 int views_made = 0;
+
+TEST_CASE("state that is not of its parameter's shape says so, and is known by its name") {
+  const std::map<std::string, at::Tensor> parameters{{"kernel", parameter({6, 5, 3, 3}, 1)},
+                                                     {"matrix", parameter({24, 17}, 1)},
+                                                     {"norm", parameter({24}, 1)}};
+  for (const recipe::Optimizer& config : every_optimizer()) {
+    CAPTURE(config.name);
+    std::vector<NamedParameter> named;
+    for (const auto& [name, tensor] : parameters) named.push_back({.name = name, .tensor = tensor});
+    const auto optimizer = optim::make_optimizer(config, named);
+    const auto state = optimizer->state();
+    const std::set<std::string> whole = optimizer->whole_state();
+    for (const auto& [name, tensor] : state) {
+      const std::size_t slash = name.find('/');
+      if (slash == std::string::npos) continue;
+      CAPTURE(name);
+      const bool is_of_shape = tensor.sizes() == parameters.at(name.substr(slash + 1)).sizes();
+      CHECK((is_of_shape || whole.contains(name)));
+    }
+    for (const std::string& name : whole) {
+      CAPTURE(name);
+      CHECK(state.contains(name));
+    }
+    const bool has_others = config.name == "adafactor" || config.name == "soap";
+    if (has_others) CHECK_FALSE(whole.empty());
+  }
+}
 
 TEST_CASE("a step makes views of the gradients alone: the others stay as they are") {
   const at::Tensor weight = parameter({4, 4}, 1.0), bias = parameter({4}, 1.0);

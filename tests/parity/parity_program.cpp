@@ -16,13 +16,13 @@
 //   parity_program mix    RECIPE INPUT OUT            the recipe's mix of "images" and "targets",
 //                                                     at position 0 of epoch 0; OUT has "pairs"
 //                                                     too: own share; box: x, width, y, height
+//   parity_program serve                              the commands of stdin (commands.h)
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
-#include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +34,7 @@
 #include "lib/nn/model.h"
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/load.h"
+#include "tests/parity/commands.h"
 #include "tests/parity/tensor_files.h"
 
 namespace scaletrain {
@@ -201,12 +202,6 @@ void run(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace scaletrain
 
-int main(int count, char** values) {
-  try {
-    scaletrain::run({values + 1, values + count});
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", scaletrain::core::describe(error));
-    return static_cast<int>(scaletrain::core::exit_code_of(error));
-  }
+int main(int argc, char** argv) {
+  return scaletrain::parity::run_commands(argc, argv, scaletrain::run);
 }

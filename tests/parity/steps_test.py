@@ -93,6 +93,7 @@ class StepsTest(unittest.TestCase):
     def test_resnet18_sgd_nesterov(self):
         self.compare("resnet18", "sgd nesterov")
 
+    @unittest.skipUnless(LONG, "the short form has AdamW with vit_tiny, and resnet18 with SGD")
     def test_resnet18_adamw(self):
         self.compare("resnet18", "adamw")
 

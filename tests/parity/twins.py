@@ -3,9 +3,7 @@
 import functools
 import json
 import math
-import os
 import pathlib
-import subprocess
 
 import torch
 import torchvision
@@ -14,7 +12,8 @@ from timm.models import resnet as timm_resnet
 from timm.models.convnext import ConvNeXt
 from timm.models.vision_transformer import VisionTransformer
 
-PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "parity_program"
+from parity import served
+
 IMAGE_SIZE = 32
 NUM_CLASSES = 10
 
@@ -177,13 +176,8 @@ class Twin:
         return path
 
     @staticmethod
-    def _run(*arguments):
-        # One thread: two that wait for each other on a busy machine take many times as long.
-        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=600,
-                              env=dict(os.environ, OMP_NUM_THREADS="1"))
-        if done.returncode != 0:
-            raise AssertionError(f"parity_program ended with {done.returncode}: {done.stderr}")
-        return done.stdout
+    def _run(*words):
+        return served.run("parity_program", *words)
 
 
 def mean_losses(folder, cases):

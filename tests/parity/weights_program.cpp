@@ -2,15 +2,13 @@
 // torchvision and transformers. Tensors go in and out as safetensors.
 //
 //   weights_program load     RECIPE OUT    the model's tensors after /model/weights; prints what
-//   came
-//                                          of them as weights.json
+//                                          came of them as weights.json
 //   weights_program scales   RECIPE        each trained parameter and its lr_scale
 //   weights_program channels IN OUT COUNT  "kernel" for images of COUNT channels
+//   weights_program serve                  the commands of stdin (commands.h)
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -21,6 +19,7 @@
 #include "lib/exchange/weights_model.h"
 #include "lib/recipe/load.h"
 #include "lib/train/learner.h"
+#include "tests/parity/commands.h"
 
 namespace scaletrain {
 namespace {
@@ -74,14 +73,5 @@ void run(const std::vector<std::string>& arguments) {
 }  // namespace scaletrain
 
 int main(int argc, char** argv) {
-  try {
-    scaletrain::run({argv + 1, argv + argc});
-  } catch (const scaletrain::core::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return static_cast<int>(error.exit_code());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return scaletrain::parity::run_commands(argc, argv, scaletrain::run);
 }

@@ -4,7 +4,6 @@ to fit, and the learning rates by layer, are timm's."""
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 import unittest
 
@@ -15,11 +14,11 @@ from safetensors.torch import load_file, save_file
 from timm.layers import resample_abs_pos_embed
 from timm.models import adapt_input_conv
 
+from parity import served
 from parity.twins import IMAGE_SIZE, Twin, disturb, peer_model
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
-PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "weights_program"
 SMALL_VIT = {"depth": 2, "dim": 48, "heads": 3}
 SMALL_GPT2 = {"vocab_size": 50, "positions": 16, "dim": 32, "depth": 2, "heads": 4}
 SMALL_LLAMA = {**SMALL_GPT2, "kv_heads": 2, "hidden": 64, "norm_eps": 1e-6}
@@ -49,11 +48,10 @@ class WeightsTest(unittest.TestCase):
         torch.set_num_threads(1)
         torch.manual_seed(1)
 
-    def run_program(self, *arguments, expect=0):
-        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=300, env=dict(os.environ, OMP_NUM_THREADS="1"))
-        self.assertEqual(expect, done.returncode, done.stderr)
-        return done.stdout if expect == 0 else done.stderr
+    def run_program(self, *words, expect=0):
+        status, printed, error = served.server("weights_program").run(words)
+        self.assertEqual(expect, status, error)
+        return printed if expect == 0 else error
 
     def loaded(self, model, options, weights, **sections):
         """What a model starts from, and the report."""

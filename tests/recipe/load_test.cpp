@@ -55,7 +55,7 @@ TEST_CASE("a minimal recipe gets every default") {
 TEST_CASE("short forms, durations, shard ranges and options are read") {
   const Recipe recipe = parse_recipe(
       R"({
-        "$schema": "x", "version": 1, "name": "n", "seed": 7, "steps": 500,
+        "$schema": "x", "version": 1, "name": "n", "description": ["two", "lines"], "seed": 7, "steps": 500,
         "model": {"name": "vit_tiny", "num_classes": 3, "dim": 96},
         "data": {
           "train": {"shards": ["t-{08..10}.tar", "/x/../y.tar"],
@@ -97,6 +97,7 @@ TEST_CASE("short forms, durations, shard ranges and options are read") {
   CHECK(recipe.validate_every.value == 0.5);
   CHECK(recipe.checkpoint.every.unit == Duration::Unit::kMinutes);
   CHECK(recipe.deterministic);
+  CHECK(recipe.description == std::vector<std::string>{"two", "lines"});
 }
 
 TEST_CASE("a schedule may be just its decay, and any thing just its name") {
@@ -126,7 +127,7 @@ r.json:3: /data/image_size: 4 is out of range
 r.json:4: /steps: excludes "epochs"
   use one of: "epochs", "steps"; null removes an inherited key
 r.json:5: /optimizer: "lr" is missing
-  add "lr": a number above 0 and at most 1000 (peak learning rate)
+  add "lr": a number above 0 and at most 1000 (Base learning rate after warmup, for example 0.001. Scaled with the global batch when `lr_base_batch` is set.)
 r.json:5: /optimizer/beta1: 1 is out of range
   use a number of at least 0 and below 1
 r.json:5: /optimizer/no_such_key: "no_such_key" is not a key here
@@ -144,17 +145,17 @@ TEST_CASE("an empty object is told everything that it lacks") {
         "r.json:1: \"model\" is missing\n"
         "  add \"model\": a model, one of: " +
             names_in(models()) +
-            " (what is trained)\n"
+            " (Model architecture, with its initial weights and frozen parameters.)\n"
             "r.json:1: \"data\" is missing\n"
             "  add \"data\": an object with keys of: train, val, test, extra, image_size, "
             "resize_ramp, eval_resize, eval_filter, context, token_bytes, document_attention, "
             "threads, prefetch, shuffle_shards, order, lanes, samples_per_epoch, bad_samples, "
             "index_cache, cache, normalize, exif_orientation, jpeg, max_pixels, label, "
-            "label_format (what it is trained on)\n"
+            "label_format (Training, validation and test data, and how they are read.)\n"
             "r.json:1: \"optimizer\" is missing\n"
             "  add \"optimizer\": an optimizer, one of: " +
             names_in(optimizers()) +
-            " (how the weights are changed)\n"
+            " (Optimizer, with learning rate and weight decay.)\n"
             "r.json:1: none of \"epochs\", \"steps\" is there\n"
             "  add one of them");
 }
@@ -228,8 +229,8 @@ TEST_CASE("mistakes of overrides name the override") {
   CHECK(
       error_of(minimal_recipe(), {"clip={\"norm\": 1"}) ==
       "--set clip: not JSON: syntax error while parsing object - unexpected end of input; expected "
-      "'}'\n  recipes are JSON in UTF-8; comments (// and /* */) are allowed, trailing commas, "
-      "NaN and single quotes are not");
+      "'}'\n  recipes are JSON in UTF-8; comments (// and /* */) and trailing commas are "
+      "allowed, NaN and single quotes are not");
   CHECK(error_of(minimal_recipe(), {"name=\xff"}) ==
         "--set name: \"\xEF\xBF\xBD\" is not UTF-8\n  use UTF-8");
 }
@@ -251,6 +252,21 @@ TEST_CASE("extends merges as RFC 7396 says, relative to its file, and keeps plac
   (void)folder.write("base/a.json", minimal_recipe("\"sed\": 3"));
   CHECK(load_error_of(top) == (folder.path / "base/a.json").string() +
                                   ":6: /sed: \"sed\" is not a key here\n  did you mean \"seed\"?");
+}
+
+TEST_CASE("paths that are not UTF-8, which a recipe cannot hold, are refused") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path odd = folder.path / "o\xe9";
+  std::filesystem::create_directory(odd);
+  const auto file = folder.write("r.json", minimal_recipe());
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(odd);
+  const std::string found = load_error_of(file);
+  std::filesystem::current_path(before);
+  CHECK(found.starts_with("/output: "));
+  CHECK(
+      found.ends_with("is not UTF-8\n  rename the file or folder, or start in another working "
+                      "directory"));
 }
 
 TEST_CASE("extends of itself, of nothing and of a number are told") {

@@ -60,8 +60,8 @@ std::vector<Row> rows_of_every_kind() {
                   "every kind of key",
                   {KEY_INT(n, 4, from(1), "a"), KEY_INT(m, 8, above(0).to(64), "b"),
                    KEY_NUM(x, 0.25, above(0).below(1), "c"), KEY_NUM(y, 1.5, from(-2).to(2), "d"),
-                   KEY_FLAG(f, true, "e"), KEY_CHOICE(c, "f", "one", "two"), KEY_FILE(file, "g"),
-                   KEY_NUMBERS(list, above(0).to(9), "h"), KEY_DIVIDES(n, m),
+                   KEY_FLAG(f, true, "e"), KEY_CHOICE(c, "f", {"one", "the first"}, "two"),
+                   KEY_FILE(file, "g"), KEY_NUMBERS(list, above(0).to(9), "h"), KEY_DIVIDES(n, m),
                    KEY_DIVIDES_IMAGE_SIZE(n), KEY_AT_MOST(x, y), KEY_NEEDS_ABOVE_ZERO(f, x),
                    HAS_BATCH_NORM, IS_ONE_UNIT, HAS_UNITS(n, 2), HAS_UNITS_FIXED(3)}});
   return rows;

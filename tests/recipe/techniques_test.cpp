@@ -11,7 +11,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-std::vector<std::string> names_of(const std::vector<std::string>& changes, int ranks = 1) {
+std::vector<std::string> technique_names(const std::vector<std::string>& changes, int ranks = 1) {
   std::vector<std::string> names;
   for (const Technique& one :
        techniques(parse_recipe(minimal_recipe(), "r.json", changes), ranks)) {
@@ -23,30 +23,48 @@ std::vector<std::string> names_of(const std::vector<std::string>& changes, int r
 }  // namespace
 
 TEST_CASE("a recipe has the techniques that change it, the global batch staying the same") {
-  CHECK(names_of({}) ==
+  CHECK(technique_names({}) ==
         std::vector<std::string>{"as it is", "bf16", "recompute all", "recompute every 2nd",
                                  "recompute every 3rd", "accumulate x2", "accumulate x4",
                                  "offload activations", "offload optimizer",
                                  "bf16 + recompute every 2nd", "bf16 + recompute all",
                                  "bf16 + recompute all + accumulate x4"});
-  CHECK(names_of({"precision=bf16", "recompute=all", "batch.per_device=3"}) ==
+  CHECK(technique_names({"precision=bf16", "recompute=all", "batch.per_device=3"}) ==
         std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd",
                                  "offload activations", "offload optimizer"});
   // The batch is not known, and bench measures what a budget would choose from.
-  CHECK(names_of({R"(batch={"per_device": "auto", "global": 64})", "precision=bf16",
+  CHECK(technique_names({R"(batch={"per_device": "auto", "global": 64})", "precision=bf16",
                   "recompute=all", "offload={\"activations\": true, \"optimizer\": true}"}) ==
         std::vector<std::string>{"as it is", "recompute every 2nd", "recompute every 3rd"});
 
   // Several ranks may hold the model together, whatever the optimizer.
   const std::vector<std::string> alone{"recompute=all", "precision=bf16", "batch.per_device=1"};
-  CHECK(names_of(alone, 4) ==
+  CHECK(technique_names(alone, 4) ==
         std::vector<std::string>{
             "as it is", "recompute every 2nd", "recompute every 3rd", "offload activations",
             "offload optimizer", "shard optimizer", "shard gradients", "shard parameters",
             "shard parameters + offload optimizer", "shard parameters + offload parameters"});
   std::vector<std::string> with_lamb = alone;
   with_lamb.push_back("optimizer.name=lamb");
-  CHECK(names_of(with_lamb, 4) == names_of(alone, 4));
+  CHECK(technique_names(with_lamb, 4) == technique_names(alone, 4));
+
+  // Ranks that share a layer read the same samples: the others shard.
+  std::vector<std::string> with_tensor = alone;
+  with_tensor.insert(
+      with_tensor.end(),
+      {R"(model={"name": "vit_tiny", "heads": 4, "num_classes": 10})", "parallel.tensor=2"});
+  for (const std::string& name : technique_names(with_tensor, 2)) {
+    CAPTURE(name);
+    CHECK(name.find("shard") == std::string::npos);
+  }
+  const Recipe shared = parse_recipe(minimal_recipe(), "r.json", with_tensor);
+  int sharded = 0;
+  for (const Technique& one : techniques(shared, 4)) {
+    const Recipe changed = parse_recipe(to_json(shared), "r.json", one.overrides);
+    CHECK(changed.parallel.shard <= 2);
+    sharded += changed.parallel.shard == 2 ? 1 : 0;
+  }
+  CHECK(sharded > 0);
 
   for (const char* batch : {R"(batch={"global": 64, "per_device": 8})",
                             R"(batch={"accumulate": 8, "per_device": 8})"}) {

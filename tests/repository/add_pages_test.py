@@ -3,11 +3,10 @@ are trained by the task, and what was measured is computed again; the optimizer'
 its formula."""
 import io
 import json
-import pathlib
+import shutil
 import struct
 import sys
 import tarfile
-import tempfile
 import unittest
 
 import page
@@ -27,9 +26,11 @@ def tensor_names(path):
 class AddPages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+        # Not a new name each time, which the compiler cache would not know.
+        cls.folder = page.PROGRAMS.resolve().parent / "add_pages"
+        shutil.rmtree(cls.folder, ignore_errors=True)
+        cls.folder.mkdir()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.parity_program, cls.scaletrain, _ = page.programs(
             cls(), cls.folder, ["parity_program", "scaletrain", "scaletrain-worker"])
 

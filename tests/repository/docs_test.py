@@ -1,27 +1,28 @@
 """Every command in README.md, CONTRIBUTING.md and docs/ is run, and every link and folder they name is there.
 
-The ```sh blocks run in their order, README.md first, by one bash each, in one temporary folder that
-looks like the repository after scripts/setup.sh, with the digits made and the programs on PATH: a
-later block finds the runs that an earlier one left. An HTML comment on the line before a block says
-where it is not run, and why:
+The ```sh blocks run in their order, by one bash each: CONTRIBUTING.md, README.md, docs/reference, then the other
+folders of docs/ by name. They run in one temporary folder that looks like the repository after scripts/setup.sh, with
+the programs on PATH: a later block finds the runs that an earlier one left. An HTML comment on the line before a
+block says where it is not run, and why:
 
     <!-- docs-test: skip, needs Slurm -->           never here; the reason is reported
     <!-- docs-test: slow, trains for an hour -->    only with SCALETRAIN_LONG=1
     <!-- docs-test: by tests/launcher/x_test.py --> that file must hold each line of the block
     <!-- docs-test: shorter, --set steps=40 -->    without SCALETRAIN_LONG=1 recipes run with this flag
+    <!-- docs-test: checked, trains as above -->   without SCALETRAIN_LONG=1 only the block's launches
+                                                   count: `scaletrain recipe check` takes their words
 """
 import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import guide
 import tracked
 
-BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter)[ ,] *(?P<why>[^\n]+?) -->\n)?"
+BLOCK = re.compile(r"^(?:<!-- docs-test: (?P<how>skip|slow|by|shorter|checked)[ ,] *(?P<why>[^\n]+?) -->\n)?"
                    r"```sh\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 FOLDER_ROW = re.compile(r"^\| `([\w./-]+)/` \|", re.MULTILINE)
@@ -41,13 +42,21 @@ def anchors(text):
 
 
 def documents():
-    return sorted(tracked.files("README.md", "CONTRIBUTING.md", "docs/*.md"))
+    """The pages in the order of their commands: guides use the runs of README.md and of the reference."""
+    paths = tracked.files("README.md", "CONTRIBUTING.md", "docs/*.md")
+    return sorted(paths, key=lambda path: (path.parts[0] == "docs" and path.parts[1] != "reference", path))
 
 
 def shorter(code, flag):
     """Appends `flag` to each command of the block that launches or queues recipes."""
     return re.sub(r"^(scaletrain (?:launch|queue) (?:.*\\\n)*.*\.json)$", rf"\1 {flag}", code,
                   flags=re.MULTILINE)
+
+
+def checked(code):
+    """The launches of recipes in the block, as commands that check recipes and flags and start nothing."""
+    launches = re.findall(r"^scaletrain launch ((?:.*\\\n)*.*\n)", code, flags=re.MULTILINE)
+    return "".join(f"scaletrain recipe check {launch.replace('--resume auto ', '')}" for launch in launches)
 
 
 def run_block(code, folder, programs):
@@ -65,12 +74,11 @@ def run_block(code, folder, programs):
 
 
 def make_workplace(folder):
-    """The top level of the repository as links; what a command makes lands in `folder`."""
+    """The top level of the repository as links; what a command makes lands in `folder`. The first block
+    of README.md makes the digits."""
     for entry in tracked.ROOT.iterdir():
         if entry.name not in (".git", "runs", "digits"):
             (folder / entry.name).symlink_to(entry)
-    subprocess.run([sys.executable, "scripts/make_digits.py"], cwd=folder, check=True,
-                   stdout=subprocess.DEVNULL, timeout=300)
 
 
 class Documents(unittest.TestCase):
@@ -101,13 +109,32 @@ class Documents(unittest.TestCase):
         else:
             if how == "shorter" and not LONG:
                 code = shorter(code, why)
+            if how == "checked" and not LONG:
+                code = checked(code)
+                self.assertTrue(code, "the block has no launch")
             self.assertIsNone(failure := run_block(code, folder, programs), f"\n{code}{failure}")
 
     def test_every_file_that_architecture_names_is_there(self):
-        text = tracked.text(pathlib.Path("docs/architecture.md"))
+        text = tracked.text(pathlib.Path("docs/internals/architecture.md"))
         named = re.findall(r"`((?:lib|app|launcher)/[\w/.]+)`", text)
         self.assertGreater(len(named), 60)
         self.assertEqual([], [path for path in named if not (tracked.ROOT / path).is_file()])
+
+    def test_files_and_names_in_internals_are_in_the_code(self):
+        place = r"`((?:lib|app|launcher|scripts|tests)/[\w/]+\.\w+)`"
+        paths = [path for path in tracked.files("docs/internals/*.md") if path.stem != "guarantees"]
+        self.assertGreater(len(paths), 15)
+        found = 0
+        for path in paths:
+            text = tracked.text(path)
+            named = set(re.findall(place, text)) - EXAMPLES
+            self.assertEqual([], [name for name in named if not (tracked.ROOT / name).is_file()], path)
+            # `kFree` in `launcher/jobs/run_request.cpp`; `tests/parity/optimizers_test.py`, `CASES`
+            pairs = [(file, name) for name, file in re.findall(rf"`(\w+)(?:\(\))?` (?:in|of) {place}", text)]
+            pairs += re.findall(rf"{place}, `(\w+)(?:\(\))?`", text)
+            self.assertEqual([], [pair for pair in pairs if pair[1] not in tracked.text(pair[0])], path)
+            found += len(pairs)
+        self.assertGreater(found, 8)
 
     def test_every_link_leads_somewhere(self):
         broken = []
@@ -121,7 +148,7 @@ class Documents(unittest.TestCase):
         self.assertEqual([], broken)
 
     def test_the_keys_in_pages_for_newcomers_are_in_the_reference(self):
-        keys = set(re.findall(r"^(?:\||#+ .*?) ?`([\w.]+)`(?: \||$)", tracked.text("docs/recipe-reference.md"), re.M))
+        keys = set(re.findall(r"^(?:\||#+ .*?) ?`([\w.]+)`(?: \||$)", tracked.text("docs/reference/recipe.md"), re.M))
         self.assertGreater(len(keys), 300)
         paths = tracked.files("docs/coming-from/*.md", "docs/guide/*.md")
         self.assertGreater(len(paths), 19)
@@ -143,6 +170,10 @@ class Documents(unittest.TestCase):
         for row in mapped:
             self.assertTrue((tracked.ROOT / row).is_dir(), row)
 
+
+# The files that a reader of the pages on adding something writes.
+EXAMPLES = {"lib/nn/models/logistic.cpp", "tests/nn/models/logistic_test.cpp", "lib/optim/optimizers/signsgd.cpp",
+            "lib/task/tasks/rotation.cpp"}
 
 # A query, and the page that a search must list first (tests/repository/guide.py has the ranking).
 QUERIES = {
@@ -167,6 +198,7 @@ QUERIES = {
     "loss is NaN": "troubleshooting", "training is slow": "troubleshooting",
     "CUDA out of memory": "resume-and-failures", "hang": "resume-and-failures",
 }
+STRATEGY_SECTIONS = ["When to use it", "Switch it on", "Cost", "Combinations", "How it works", "Limits"]
 # What a user may call a thing; each must be found in the guide or in the recipe reference.
 TERMS = """all-gather; all-reduce; activation checkpointing; CPU offload; CutMix; DiLoCo; DistributedDataParallel;
     EMA; FSDP; SyncBatchNorm; TensorBoard; ZeRO; autocast; bf16; calibration; confusion matrix; context parallel;
@@ -185,7 +217,7 @@ class Guide(unittest.TestCase):
     def setUp(self):
         self.guide = {path.stem: tracked.text(path) for path in tracked.files("docs/guide/*.md")}
         self.assertGreater(len(self.guide), 11)
-        self.searched = {**self.guide, "recipe-reference": tracked.text("docs/recipe-reference.md")}
+        self.searched = {**self.guide, "recipe": tracked.text("docs/reference/recipe.md")}
 
     def test_a_search_finds_the_page_of_a_task_first(self):
         for query, page in QUERIES.items():
@@ -217,6 +249,16 @@ class Guide(unittest.TestCase):
     def test_the_guide_speaks_of_tasks_and_not_of_tests(self):
         for page, text in self.guide.items():
             self.assertEqual([], re.findall(r"[\w/]+_test\.(?:py|cpp)|three seeds", guide.prose(text)), page)
+
+    def test_each_parallel_strategy_has_a_page_with_the_same_sections(self):
+        paths = tracked.files("docs/internals/parallelism/*.md")
+        self.assertEqual(10, len(paths))
+        for path in paths:
+            text = tracked.text(path)
+            self.assertNotRegex(guide.prose(text), r"_test\.(py|cpp)|three seeds", path)
+            self.assertIn(f"parallelism/{path.name}", tracked.text("docs/internals/parallelism.md"))
+            if path.stem != "process-groups":
+                self.assertEqual(STRATEGY_SECTIONS, re.findall(r"^## (.+)$", text, re.MULTILINE), path)
 
     def test_the_index_links_every_page(self):
         linked = {target for target, _ in LINK.findall(tracked.text("docs/README.md"))}
@@ -259,6 +301,12 @@ class TheCheckItself(unittest.TestCase):
                                  "scaletrain launch --nproc 2 \\\n  r.json\n"
                                  "scaletrain queue r.json s.json\nscaletrain queue --show\n",
                                  "--set steps=2"))
+
+    def test_launches_are_checked_with_their_words_and_nothing_else_is_run(self):
+        self.assertEqual("scaletrain recipe check --nproc 2 \\\n  r.json --set steps=2\n"
+                         "scaletrain recipe check s.json\n",
+                         checked("scaletrain launch --nproc 2 \\\n  r.json --set steps=2\n"
+                                 "scaletrain eval runs/r\nscaletrain launch --resume auto s.json\nls -l\n"))
 
     def test_a_command_that_fails_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""docs/guarantees.md assigns every Python test to exactly one guarantee, and names files that exist."""
+"""docs/internals/guarantees.md assigns every Python test to exactly one guarantee, and names files that exist."""
 import collections
 import pathlib
 import re
@@ -6,7 +6,7 @@ import unittest
 
 import tracked
 
-PAGE = pathlib.Path("docs/guarantees.md")
+PAGE = pathlib.Path("docs/internals/guarantees.md")
 FOLDERS = ["repository", "launcher", "data", "parity", "end_to_end"]
 ROW = re.compile(r"^\|([^|\n]*)\|([^|\n]*)\|$", re.MULTILINE)
 FILE = re.compile(r"`([\w/]+\.(?:py|cpp))`")

@@ -1,9 +1,10 @@
-"""docs/own-model.md is followed: from an installed tree its project builds a worker that trains, and its
+"""docs/internals/own-model.md is followed: from an installed tree its project builds a worker that trains, and its
 Python file a model that trains too."""
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ import tracked
 sys.path.insert(0, str(tracked.ROOT / "tests"))
 from end_to_end import support  # noqa: E402  (behind the path)
 
-PAGE = "docs/own-model.md"
+PAGE = "docs/internals/own-model.md"
 FILES = re.compile(r"`([\w.]+)`[^\n]*:\n\n```(?!python)\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INSTALL = "cmake --install build/release --prefix ~/scaletrain"
@@ -24,6 +25,16 @@ TRAIN = "~/scaletrain/bin/scaletrain launch --worker build/my_worker recipe.json
 TRAIN_SCRIPT = """
 scaletrain launch --set 'model={"name": "torchscript", "file": "model.pt", "num_classes": 10}' --set output=runs/script recipe.json
 """
+
+
+def compiler_cache(folder):
+    """The variables with which CMake compiles a project below `folder` through this user's ccache, whose keys
+    do not hold the folder's name."""
+    if not shutil.which("ccache"):
+        return {}
+    cache = subprocess.run(["ccache", "--get-config", "cache_dir"], check=True, capture_output=True, text=True)
+    return {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": cache.stdout.strip(),
+            "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
 
 
 class OwnModel(support.RunTestCase):
@@ -44,7 +55,7 @@ class OwnModel(support.RunTestCase):
         (self.project / "digits").symlink_to(support.DIGITS)
 
     def sh(self, code, folder=None, expect=0):
-        environment = {**os.environ, "HOME": str(self.folder),
+        environment = {**os.environ, **compiler_cache(self.folder), "HOME": str(self.folder),
                        "PATH": f"{self.folder}/scaletrain/bin:{os.environ['PATH']}"}
         environment.pop("SCALETRAIN_TORCH", None)
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=folder or self.project,

@@ -13,9 +13,9 @@ BLOCK = re.compile(r"^ *```cpp\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ""))
 LIMIT_S = 600
 # The first block of a page is a row of this file, the second is a file; the source makes things by name.
-PAGES = {"docs/add-a-model.md": ("lib/recipe/models.def", "lib/nn/models.cpp"),
-         "docs/add-a-task.md": ("lib/recipe/tasks.def", "lib/task/tasks.cpp"),
-         "docs/add-an-optimizer.md": ("lib/recipe/optimizers.def", "lib/optim/optimizer.cpp")}
+PAGES = {"docs/internals/add-a-model.md": ("lib/recipe/models.def", "lib/nn/models.cpp"),
+         "docs/internals/add-a-task.md": ("lib/recipe/tasks.def", "lib/task/tasks.cpp"),
+         "docs/internals/add-an-optimizer.md": ("lib/recipe/optimizers.def", "lib/optim/optimizer.cpp")}
 # Sources that have the rows as values; programs without LibTorch have these alone.
 LISTS = ["lib/recipe/lists.cpp", "lib/recipe/task.cpp"]
 
@@ -55,7 +55,9 @@ def compiled(test, folder, name, sources):
     compiler = next(i for i, word in enumerate(command) if word.endswith("c++"))
     command.insert(compiler + 1, f"-I{folder}")
     unit, target = folder / f"{name}_unit.cpp", folder / f"{name}.o"
-    unit.write_text("".join(f'#include "{source}"\n' for source in sources))
+    # Names below the folders of -I: the compiler cache is to know the unit wherever the clone is.
+    names = [source.relative_to(folder if source.is_relative_to(folder) else tracked.ROOT) for source in sources]
+    unit.write_text("".join(f'#include "{name}"\n' for name in names))
     done = run(*command, "-c", unit, "-o", target, cwd=entry["directory"])
     test.assertEqual((0, ""), (done.returncode, done.stderr))  # no warning either
     return target

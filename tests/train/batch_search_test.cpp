@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/recipe/ranks.h"
 #include "lib/train/build.h"
 #include "lib/train/step_costs.h"
 #include "tests/dist/ranks.h"
@@ -150,7 +151,9 @@ TEST_CASE("where nothing ends the search, or nothing fits, that is an error") {
       return std::string("built");
     });
   };
-  CHECK(error_of(tiny.recipe({"batch={\"per_device\": \"auto\", \"global\": 12}"})) ==
+  recipe::Recipe open = automatic(tiny, 1);  // as with "device": "auto" on a machine without a GPU
+  open.batch.memory_mb.reset();
+  CHECK(error_of(open) ==
         "/batch/per_device: \"auto\" has no end on a CPU, which shares its memory\n"
         "  add \"memory_mb\": N, what the tensors of a rank may take");
   CHECK(error_of(automatic(tiny, 1))
@@ -254,13 +257,14 @@ TEST_CASE("the search doubles until something does not fit, and halves what is l
 TEST_CASE("candidates divide what a rank has of the global batch") {
   const testing::TinyRun tiny;
   const auto candidates = [&](std::vector<std::string> changes, int readers) {
-    changes.emplace_back("batch={\"per_device\": \"auto\", \"global\": 24}");
+    changes.emplace_back(R"(batch={"per_device": "auto", "global": 24, "memory_mb": 100})");
     return batch_candidates(tiny.recipe(changes), readers);
   };
   CHECK(candidates({}, 2) == Numbers{1, 2, 3, 4, 6, 12});
   CHECK(candidates({"mix.mixup=0.2"}, 2) == Numbers{2, 4, 6, 12});
   CHECK(candidates({R"(model={"name": "resnet18", "num_classes": 3})"}, 3) == Numbers{2, 4, 8});
-  const recipe::Recipe growing = tiny.recipe({R"(batch={"per_device": "auto", "global": 24,
+  const recipe::Recipe growing =
+      tiny.recipe({R"(batch={"per_device": "auto", "global": 24, "memory_mb": 100,
                              "ramp": {"start": 12, "increment": 6, "samples": 9}})"});
   CHECK(batch_candidates(growing, 2) == Numbers{1, 3});
 }

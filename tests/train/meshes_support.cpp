@@ -57,6 +57,19 @@ void for_each_run(const units::NamedParameter& parameter, const at::Tensor& whol
 
 }  // namespace
 
+std::vector<std::string> axes_shown(const MeshLayout& layout) {
+  const recipe::Parallel& mesh = layout.parallel;
+  std::vector<std::string> shown;
+  if (mesh.pipeline > 1) shown.push_back("schedule " + mesh.schedule);
+  if (mesh.shard > 1) shown.push_back("shard level " + mesh.shard_level);
+  if (mesh.tensor > 1) shown.emplace_back(mesh.sequence ? "sequence" : "tensor");
+  if (mesh.context > 1) shown.emplace_back("context");
+  if (mesh.pipeline * mesh.shard * mesh.tensor * mesh.context < layout.ranks) {
+    shown.emplace_back("replica");
+  }
+  return shown;
+}
+
 ModelOptions small_gpt2() {
   return {{"vocab_size", std::int64_t{11}}, {"positions", std::int64_t{8}},
           {"dim", std::int64_t{16}},        {"depth", std::int64_t{4}},
@@ -314,36 +327,63 @@ std::string compare_with_one_process(const MeshLayout& layout, const MeshCase& o
   return wrong;
 }
 
+using Square = std::pair<const MeshLayout*, const MeshCase*>;
+
+// Returns the pairs of a layout and a case that are trained: those of 4 ranks first.
+std::vector<Square> chosen_squares(const std::vector<MeshLayout>& layouts,
+                                   const std::vector<MeshCase>& cases, CaseChoice choice) {
+  std::vector<Square> squares;
+  std::vector<ShownRow> rows;
+  for (const int ranks : {4, 8}) {
+    for (const MeshLayout& layout : layouts) {
+      if (layout.ranks != ranks) continue;
+      const std::vector<std::string> axes = axes_shown(layout);
+      for (const MeshCase& one : cases) {
+        if (!one.is_for(layout)) continue;
+        ShownRow row{.values = axes, .cost = static_cast<double>(ranks)};
+        if (choice == CaseChoice::kPairs) row.values.emplace_back(one.name);
+        row.values = with_pairs(row.values);
+        row.values.emplace_back(one.name);
+        std::string kinds = "all of";  // without their schedule and level
+        for (const std::string& axis : axes) kinds += " " + axis.substr(0, axis.find(' '));
+        row.values.push_back(std::move(kinds));
+        const recipe::Parallel& mesh = layout.parallel;
+        row.values.push_back(fmt::format("pipeline {}", mesh.pipeline));
+        row.values.push_back(fmt::format("shard {}", mesh.shard));
+        row.values.push_back(fmt::format("tensor {}", mesh.tensor));
+        row.values.push_back(fmt::format("context {}", mesh.context));
+        squares.emplace_back(&layout, &one);
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  std::vector<Square> chosen;
+  for (const std::size_t i : covering_rows(rows)) chosen.push_back(squares[i]);
+  return chosen;
+}
+
 }  // namespace
 
 std::string against_one_process(const core::WorkerEnv& env, const std::vector<MeshLayout>& layouts,
-                                const std::vector<MeshCase>& cases) {
+                                const std::vector<MeshCase>& cases, CaseChoice choice) {
   at::set_num_threads(1);
   dist::Group world(env, at::kCPU, 580s);  // one half waits for the other
   Courses courses;
   std::string text;
   const int half = env.rank / 4;
   int number = 0;
-  const auto stride = static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, cases.size()));
-  for (const int ranks : {4, 8}) {
-    for (const MeshLayout& layout : layouts) {
-      if (layout.ranks != ranks) continue;
-      for (const MeshCase& one : cases) {
-        if (!one.is_for(layout)) continue;
-        // In the short form a layout has every third case, and the next one others.
-        const auto square = (&layout - layouts.data()) + (&one - cases.data());
-        if (!is_long_form() && one.only.empty() && square % stride != 0) continue;
-        ++number;
-        if (ranks == 4 && number % 2 != half) continue;
-        const int first = ranks == 4 ? 4 * half : 0;
-        std::vector<int> members;
-        for (int rank = first; rank < first + ranks; ++rank) members.push_back(rank);
-        auto group = std::make_unique<dist::Group>(world, members, fmt::format("case {}", number));
-        const std::string wrong = compare_with_one_process(layout, one, std::move(group), courses);
-        if (!wrong.empty()) text += fmt::format("{}: {}: {}\n", layout.name, one.name, wrong);
-      }
-    }
-    world.barrier("the next layouts");
+  bool is_apart = true;  // each half of the ranks trains on layouts of its own
+  for (const auto& [layout, one] : chosen_squares(layouts, cases, choice)) {
+    if (is_apart && layout->ranks > 4) world.barrier("the next layouts");
+    is_apart = layout->ranks == 4;
+    ++number;
+    if (layout->ranks == 4 && number % 2 != half) continue;
+    const int first = layout->ranks == 4 ? 4 * half : 0;
+    std::vector<int> members;
+    for (int rank = first; rank < first + layout->ranks; ++rank) members.push_back(rank);
+    auto group = std::make_unique<dist::Group>(world, members, fmt::format("case {}", number));
+    const std::string wrong = compare_with_one_process(*layout, *one, std::move(group), courses);
+    if (!wrong.empty()) text += fmt::format("{}: {}: {}\n", layout->name, one->name, wrong);
   }
   world.end("the end");
   return text;

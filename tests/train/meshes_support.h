@@ -46,13 +46,17 @@ struct MeshCase {
   }
 };
 
+// Returns what a layout combines: "schedule 1f1b", "shard level parameters", "tensor" or
+// "sequence", "context", "replica".
+std::vector<std::string> axes_shown(const MeshLayout& layout);
+
 // Small ones, of 4 blocks and 11 tokens, which are no multiple of 2: with a tied head, and with one
 // of its own.
 ModelOptions small_gpt2();
 ModelOptions small_llama();
 
 inline constexpr int kMeshRanks = 8;
-inline constexpr int kMeshSteps = 3;
+inline constexpr int kMeshSteps = 2;
 
 // A rank's part of a case, its steps of SGD and its evaluation.
 struct MeshJob {
@@ -79,10 +83,14 @@ struct MeshJob {
   std::optional<units::TokenCut> cut_;
 };
 
-// Each of kMeshRanks ranks calls it: all cases on all layouts, those of 4 ranks on either half; ""
+// Which pairs of a layout and a case the short form has. Each case, each combination of axes and
+// each pair of values of two axes is in one of them; with kPairs each case with each value too.
+enum class CaseChoice { kEach, kPairs };
+
+// Each of kMeshRanks ranks calls it: the cases on the layouts, those of 4 ranks on either half; ""
 // where gradients, norm, loss and evaluation are those of one process at the first step and the
 // last.
 std::string against_one_process(const core::WorkerEnv& env, const std::vector<MeshLayout>& layouts,
-                                const std::vector<MeshCase>& cases);
+                                const std::vector<MeshCase>& cases, CaseChoice choice);
 
 }  // namespace scaletrain::testing

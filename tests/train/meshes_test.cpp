@@ -114,7 +114,7 @@ const std::vector<MeshCase>& mesh_cases() {
 TEST_CASE("models on meshes of several axes have one process's gradients, norm and loss") {
   for (const auto& result :
        run_ranks({.world_size = kMeshRanks, .limit_s = 580}, [](const auto& env) {
-         return against_one_process(env, mesh_layouts(), mesh_cases());
+         return against_one_process(env, mesh_layouts(), mesh_cases(), CaseChoice::kPairs);
        })) {
     CHECK(result.text == "");
     CHECK(result.status == 0);
@@ -164,9 +164,10 @@ TEST_CASE("models on meshes of one axis have one process's gradients, norm and l
   const std::vector<MeshCase> cases{
       {.name = "tied, clipped", .model = "gpt2", .options = of_eight(small_gpt2()), .clip = 0.2},
       {.name = "apart", .model = "llama", .options = llama}};
-  for (const auto& result : run_ranks(
-           {.world_size = kMeshRanks, .limit_s = 580},
-           [&](const auto& env) { return against_one_process(env, single_layouts(), cases); })) {
+  for (const auto& result :
+       run_ranks({.world_size = kMeshRanks, .limit_s = 580}, [&](const auto& env) {
+         return against_one_process(env, single_layouts(), cases, CaseChoice::kEach);
+       })) {
     CHECK(result.text == "");
     CHECK(result.status == 0);
   }
@@ -217,9 +218,14 @@ std::string with_and_without(const core::WorkerEnv& env, const std::vector<MeshC
   std::vector<int> members;
   for (int rank = 0; rank < kRecomputeRanks; ++rank) members.push_back(rank);
   std::string text;
-  for (std::size_t i = 0; i < recompute_layouts().size(); ++i) {
+  std::vector<ShownRow> rows;
+  for (const MeshLayout& layout : recompute_layouts()) {
+    rows.push_back({.values = with_pairs(axes_shown(layout))});
+  }
+  std::size_t number = 0;
+  for (const std::size_t i : covering_rows(rows)) {
     const MeshLayout& layout = recompute_layouts()[i];
-    for (MeshCase one : every_second(cases, i % 2)) {
+    for (MeshCase one : every_second(cases, number++ % 2)) {
       std::vector<at::Tensor> found[2];
       for (const bool recomputes : {false, true}) {
         one.recomputes = recomputes;

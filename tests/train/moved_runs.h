@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,7 +21,8 @@ struct MovedMesh {
   const char* name;
   int ranks;
   const char* parallel;
-  int readers = 1;  // ranks that train on other samples
+  int readers = 1;       // ranks that train on other samples
+  bool is_short = true;  // part of the short form
 };
 
 constexpr int kMovedSteps = 4, kMovedCut = 2;
@@ -35,23 +35,21 @@ class MovedRuns {
   // with them, are not those of one rank where there are several readers.
   MovedRuns(const std::vector<std::string>& changes, std::vector<MovedMesh> meshes,
             bool has_statistics = false)
-      : runs_(all_changes(changes)), meshes_(std::move(meshes)), has_statistics_(has_statistics) {}
+      : runs_(all_changes(changes)), meshes_(std::move(meshes)), has_statistics_(has_statistics) {
+    if (!is_long_form()) std::erase_if(meshes_, [](const MovedMesh& one) { return !one.is_short; });
+  }
 
-  // Each mesh, of which the first is one rank, and what goes on on it. Of n meshes those pairs are
-  // trained that are one of `distances` apart, so that each is left, and entered, once for each
-  // distance; SCALETRAIN_LONG=1 takes all.
-  void check(const std::vector<std::size_t>& distances) const {
+  // Each mesh, of which the first is one rank, and what goes on on the next one of the ring of all
+  // meshes: each is left, and entered, once. SCALETRAIN_LONG=1 takes all pairs.
+  void check() const {
     for (const MovedMesh& mesh : meshes_) {
       CAPTURE(std::string(mesh.name));
       CHECK(trains_as_one(mesh, nullptr) == "");
     }
     const std::size_t count = meshes_.size();
-    const bool all = is_long_form();
+    const std::size_t farthest = is_long_form() ? count - 1 : 1;
     for (std::size_t from = 0; from < count; ++from) {
-      for (std::size_t distance = 1; distance < count; ++distance) {
-        if (!all && std::find(distances.begin(), distances.end(), distance) == distances.end()) {
-          continue;
-        }
+      for (std::size_t distance = 1; distance <= farthest; ++distance) {
         const MovedMesh& to = meshes_[(from + distance) % count];
         CAPTURE(std::string(meshes_[from].name));
         CAPTURE(std::string(to.name));

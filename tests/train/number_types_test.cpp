@@ -46,9 +46,9 @@ std::vector<PrecisionCase> all_precisions() {
       if (option.allowed.empty()) continue;
       std::vector<nlohmann::json> more;
       for (const nlohmann::json& one : variants) {
-        for (const std::string& value : option.allowed) {
+        for (const recipe::NamedValue& value : option.allowed) {
           more.push_back(one);
-          more.back()[option.key] = value;
+          more.back()[option.key] = value.name;
         }
       }
       variants = more;

@@ -47,6 +47,7 @@ const std::map<std::string, const char*>& reasons() {
   static const std::map<std::string, const char*> reasons{
       {"$schema", "for editors"},
       {"version", "has one value"},
+      {"description", "a comment"},
       {"extends", "merged before anything is read: tests/recipe/merge_test.cpp"},
       {"name", "for messages, and for the folder where there is no output"},
       {"model.weights.part", "of files of torch.save: tests/parity/weights_test.py"},

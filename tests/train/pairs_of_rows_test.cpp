@@ -45,8 +45,8 @@ struct OtherValue {
   std::string operator()(bool of_row) const { return of_row ? "false" : "true"; }
   std::string operator()(const std::string& of_row) const {
     const auto other = std::find_if(option.allowed.begin(), option.allowed.end(),
-                                    [&](const auto& name) { return name != of_row; });
-    return other == option.allowed.end() ? "" : fmt::format("\"{}\"", *other);
+                                    [&](const auto& value) { return value.name != of_row; });
+    return other == option.allowed.end() ? "" : fmt::format("\"{}\"", other->name);
   }
   std::string operator()(const std::vector<double>& /*of_row*/) const { return ""; }
 };

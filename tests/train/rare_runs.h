@@ -7,10 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/long_form.h"
 #include "tests/train/saved_runs_support.h"
 
 namespace scaletrain::testing {
@@ -61,13 +64,27 @@ inline const std::vector<RareLayout>& rare_expert_layouts() {
   return all;
 }
 
+// Returns those of `layouts` that have one of `names`, in the long form all. Throws
+// std::logic_error for a name that none has.
+inline std::vector<RareLayout> layouts_named(const std::vector<RareLayout>& layouts,
+                                             const std::set<std::string>& names) {
+  if (is_long_form()) return layouts;
+  std::vector<RareLayout> result;
+  for (const RareLayout& layout : layouts) {
+    if (names.contains(layout.name)) result.push_back(layout);
+  }
+  if (result.size() != names.size()) throw std::logic_error("a layout's name is misspelled");
+  return result;
+}
+
 // With votes in each step, without which the metrics of DiLoCo would be of one replica.
 inline const Changes kRarePeriodic{R"(sync={"name": "periodic", "steps": 2})", "clip.norm=0.5"};
 inline const Changes kRareDiloco{
     R"(sync={"name": "diloco", "steps": 4, "fragments": 2, "outer": {"lr": 0.5, "momentum": 0.8}})",
     R"(early_stopping={"patience": 99})"};
 
-// A small decoder whose embedding is tied, one with experts, and a residual network on images.
+// A small decoder whose embedding is tied, one with experts, and a network with BatchNorm on
+// images.
 inline const char* const kRareDecoder =
     R"(model={"name": "gpt2", "vocab_size": 50, "positions": 8, "dim": 16, "depth": 2, "heads": 2,
               "dropout": 0})";
@@ -76,7 +93,7 @@ inline const char* const kRareMixture =
               "heads": 2, "kv_heads": 2, "hidden": 12, "experts": 4, "tied": true, "router_aux_loss": 0,
               "router_bias_rate": 0.01})";
 
-inline const char* const kRareImages = R"(model={"name": "resnet18", "num_classes": 3})";
+inline const char* const kRareImages = R"(model={"name": "mobilenet_v3_small", "num_classes": 3})";
 
 class RareRuns {
  public:

@@ -103,6 +103,10 @@ TEST_CASE("by another measure nothing is the best yet") {
   const std::string said = resumed(tiny.recipe(), tiny.recipe({"checkpoint={\"best\":\"loss\"}"}));
   CHECK(said.find("was chosen by top1, and is by loss from here on") != std::string::npos);
   CHECK(said.ends_with("step 3, saved true, best -1 -1, same tensors"));
+  // Also where none is kept: a loss is no share of samples.
+  const std::string none_kept =
+      resumed(tiny.recipe(), tiny.recipe({R"(checkpoint={"best": "loss", "keep_best": 0})"}));
+  CHECK(none_kept.ends_with("step 3, saved true, best -1 -1, same tensors"));
 }
 
 TEST_CASE("of the model or of its ema: by another of them nothing is the best yet") {

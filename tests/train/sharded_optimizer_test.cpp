@@ -4,6 +4,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/checkpoint/cut.h"
 #include "lib/train/build.h"
 #include "lib/train/held.h"
 #include "tests/dist/ranks.h"
@@ -22,15 +27,17 @@ TEST_CASE("tensors have owners where an optimizer looks at whole ones and ranks 
           const auto run = build_run(recipe, env, std::nullopt, {});
           bool is_told = true;  // whoever saves
           const auto cut = cut_of(*run);
-          for (const std::string& name : run->learner.optimizer->with_owner()) {
-            is_told = is_told && cut && cut->parts.at(name).has_owner;
+          const std::set<std::string> whole = run->learner.optimizer->whole_state();
+          for (const std::string& name : whole) {
+            is_told = is_told && cut &&
+                      checkpoint::is_whole(checkpoint::find_part(cut->parts, name), name);
           }
           const optim::Shards shards = shards_of(*run);
           const at::Tensor ones = at::ones({2});
           if (shards.sum) shards.sum(ones);
-          const std::string text = fmt::format(
-              "{} owned{}, {} parts on {:g}", run->learner.optimizer->with_owner().size(),
-              is_told ? "" : " and not told", shards.parts.size(), ones[1].item<double>());
+          const std::string text = fmt::format("{} whole{}, {} parts on {:g}", whole.size(),
+                                               is_told ? "" : " and not told", shards.parts.size(),
+                                               ones[1].item<double>());
           if (run->learner.optimizer->state().empty()) return "nothing to optimize";
           run->mesh->end("end");
           return text;
@@ -39,10 +46,10 @@ TEST_CASE("tensors have owners where an optimizer looks at whole ones and ranks 
     return results[0].text;
   };
   const std::string lamb = R"(optimizer={"name": "lamb", "lr": 0.1})";
-  // Two layers' weights and biases.
-  CHECK(said(lamb, 2) == "4 owned, 4 parts on 2");
-  CHECK(said(R"(optimizer={"name": "adamw", "lr": 0.1})", 2) == "0 owned, 4 parts on 2");
-  CHECK(said(lamb, 1) == "0 owned, 0 parts on 1");
+  // Two averages of two layers' weights and biases.
+  CHECK(said(lamb, 2) == "8 whole, 4 parts on 2");
+  CHECK(said(R"(optimizer={"name": "adamw", "lr": 0.1})", 2) == "0 whole, 4 parts on 2");
+  CHECK(said(lamb, 1) == "0 whole, 0 parts on 1");
 }
 
 TEST_CASE("an optimizer that finds nothing that it is for is refused") {

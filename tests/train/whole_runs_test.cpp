@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/dist/ranks.h"
+#include "tests/long_form.h"
 #include "tests/train/run_support.h"
 #include "tests/train/simulate/recorded.h"
 
@@ -32,6 +33,8 @@ constexpr const char* kGather = "_allgather_base_";
 constexpr const char* kScatter = "_reduce_scatter_base_";
 constexpr const char* kExchange = "alltoall_base_";
 constexpr const char* kSend = "broadcast_";
+constexpr const char* kOneWriter = R"(checkpoint.writers="rank_0")";
+constexpr const char* kAllWrite = R"(checkpoint.writers="all")";
 
 const char* const kMixtral =
     R"(model={"name": "mixtral", "vocab_size": 50, "positions": 16, "dim": 16, "depth": 2,
@@ -41,35 +44,35 @@ std::string optimizer(const char* name) {
   return fmt::format(R"(optimizer={{"name": "{}", "lr": 0.01}})", name);
 }
 
+// Two ranks where more show nothing else.
 std::vector<Case> cases() {
-  const std::string shards = R"(parallel={"shard": 4})";
-  const std::string halves = R"(parallel={"shard": 2})";
-  return {
-      {"copies", {}, {kReduce}},
-      {"saved by one rank", {R"(checkpoint.writers="rank_0")"}, {kReduce}},
-      {"saved by all", {R"(checkpoint.writers="all")"}, {kReduce}},
-      {"shards", {shards}, {kGather, kScatter}},
-      {"a step at a time", {halves, R"(checkpoint.async=false)"}, {kGather, kScatter}},
-      {"means", {halves, "ema={\"decay\": 0.5}"}, {kGather}},
-      {"muon", {shards, optimizer("muon")}, {kExchange}},
-      {"muon, shards of copies", {halves, optimizer("muon")}, {kExchange}},
-      {"soap", {shards, optimizer("soap")}, {kExchange}},
-      {"lamb", {shards, optimizer("lamb")}, {kReduce}},
-      {"bf16", {R"(compress="bf16")"}, {kReduce}},
-      {"int8", {R"(compress="int8")"}, {kGather}},
-      {"powersgd", {R"(compress="powersgd")"}, {kReduce}},
-      {"sam", {halves, "sam={}"}, {kGather}},
-      {"clipped by unit", {shards, "clip={\"adaptive\": 0.01}"}, {kReduce}},
-      {"fp16", {halves, "precision=\"fp16\""}, {kReduce}},
-      {"rare", {halves, R"(sync={"name": "diloco", "steps": 2, "fragments": 2})"}, {kReduce}},
-      {"experts", {kMixtral, R"(parallel={"expert": 4})"}, {kExchange}},
-      {"experts, muon", {kMixtral, R"(parallel={"expert": 4})", optimizer("muon")}, {kExchange}},
+  const std::string shards = R"(parallel={"shard": 2})";
+  std::vector<Case> all{
+      {"copies", {}, {kReduce}, 2},
+      {"bf16, saved by one rank", {R"(compress="bf16")", kOneWriter}, {kReduce}, 2},
+      {"int8, saved by all", {R"(compress="int8")", kAllWrite}, {kGather}, 2},
+      {"powersgd", {R"(compress="powersgd")"}, {kReduce}, 2},
+      {"shards", {shards}, {kGather, kScatter}, 2},
+      {"means, a step at a time",
+       {shards, "ema={\"decay\": 0.5}", "checkpoint.async=false"},
+       {kGather, kScatter},
+       2},
+      {"muon, shards of copies", {shards, optimizer("muon")}, {kExchange}},
+      {"soap", {shards, optimizer("soap")}, {kExchange}, 2},
+      {"lamb", {shards, optimizer("lamb")}, {kReduce}, 2},
+      {"sam", {shards, "sam={}"}, {kGather}, 2},
+      {"clipped by unit", {shards, "clip={\"adaptive\": 0.01}"}, {kReduce}, 2},
+      {"fp16", {shards, "precision=\"fp16\""}, {kReduce}, 2},
+      {"rare",
+       {shards, R"(sync={"name": "diloco", "steps": 2, "fragments": 2})",
+        "validate.every={\"steps\": 2}", "checkpoint.every={\"steps\": 2}"},
+       {kReduce}},
+      {"experts, muon", {kMixtral, R"(parallel={"expert": 2})", optimizer("muon")}, {kExchange}, 2},
       {"stages", {R"(parallel={"pipeline": 4, "schedule": "zero_bubble"})"}, {kSend}},
       {"rings", {R"(parallel={"context": 4})"}, {kSend}},
-      {"replica x shard x tensor",
+      {"shard x sequence",
        {R"(parallel={"shard": 2, "tensor": 2, "sequence": true})"},
-       {kReduce, kGather, kScatter},
-       8},
+       {kReduce, kGather, kScatter}},
       {"pipeline x shard x tensor",
        {R"(parallel={"pipeline": 2, "shard": 2, "tensor": 2})"},
        {kReduce, kGather, kScatter, kSend},
@@ -87,13 +90,29 @@ std::vector<Case> cases() {
        {kExchange, kScatter, kSend},
        8},
   };
+  if (!testing::is_long_form()) return all;
+  const std::string quarters = R"(parallel={"shard": 4})";
+  const std::vector<Case> more{
+      {"shards of 4", {quarters}, {kGather, kScatter}},
+      {"muon", {quarters, optimizer("muon")}, {kExchange}},
+      {"experts", {kMixtral, R"(parallel={"expert": 4})"}, {kExchange}},
+      {"experts of 4, muon",
+       {kMixtral, R"(parallel={"expert": 4})", optimizer("muon")},
+       {kExchange}},
+      {"replica x shard x tensor",
+       {R"(parallel={"shard": 2, "tensor": 2, "sequence": true})"},
+       {kReduce, kGather, kScatter},
+       8},
+  };
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 class Runs {
  public:
   Runs() {
     write("train.bin", 1000);
-    write("val.bin", 300);  // 18 windows, of which ranks have different numbers
+    write("val.bin", 90);  // 5 windows, of which ranks have different numbers
   }
 
   // All that each rank asks for in the run of `one`, from the first collective to the last.
@@ -102,10 +121,10 @@ class Runs {
     std::vector<std::string> changes{
         R"(model={"name": "llama", "vocab_size": 50, "positions": 16, "dim": 16, "depth": 4,
                   "heads": 4, "kv_heads": 4, "hidden": 24})",
-        "steps=4",
-        R"(batch={"global": 16, "per_device": 1})",
-        "validate.every={\"steps\": 2}",
-        "checkpoint.every={\"steps\": 2}",
+        "steps=2",
+        R"(batch={"global": 8, "per_device": 1})",
+        "validate.every={\"steps\": 1}",
+        "checkpoint.every={\"steps\": 1}",
         "log.every={\"steps\": 1}",
         "clip={\"norm\": 0.1}",
         R"(dist.cpu="gloo")",
@@ -122,7 +141,7 @@ class Runs {
           at::set_num_threads(1);
           testing::Recorder recorder;
           const std::string end = testing::ended(recipe, std::nullopt, env);
-          if (end != "code 0 after step 4") return end;
+          if (end != "code 0 after step 2") return end;
           Json groups = Json::object();
           for (const auto& [group, calls] : recorder.take()) {
             Json& asked = groups[group];

@@ -26,6 +26,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/ranks.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -33,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BenchRequest {
-  std::string what, nproc = "1";
+  std::string what, nproc;  // "": as many ranks as a copy of the model needs
   // Of "exposed".
   int nnodes = 1, rank = 0;
   double latency_us = 10, inside_gbs = 100, between_gbs = 10;
@@ -119,13 +120,14 @@ std::optional<std::int64_t> activations(const nlohmann::ordered_json& answer) {
   return answer.at("peak_bytes").at("activations").get<std::int64_t>();
 }
 
-int run_bench(const BenchRequest& asked) {
+int run_bench(BenchRequest asked) {
   if (asked.what == "exposed") return run_exposed(asked);
   recipe::Recipe recipe = with_remote_shards(
       load_recipe_of_run(asked.recipe.path, overrides_of(asked.recipe)), asked.recipe.path);
   const std::string worker = worker_of(recipe);
   const ScratchFolder scratch("scaletrain-bench-");
   recipe.output = scratch.file("run").string();
+  if (asked.nproc.empty()) asked.nproc = std::to_string(recipe::ranks_of_copy(recipe));
   LaunchOptions ranks;
   ranks.nproc = asked.nproc;
   BenchReport report{.what = asked.what, .recipe = recipe.name, .costs = {}};
@@ -165,8 +167,9 @@ void add_bench_command(CLI::App& app, int& exit_status) {
       ->required()
       ->check(CLI::IsMember({"memory", "speed", "exposed"}));
   command->add_option("RECIPE", asked->recipe.path, "a recipe")->required();
-  command->add_option("--nproc", asked->nproc, "ranks on this machine; gpu: one a device")
-      ->capture_default_str();
+  command->add_option("--nproc", asked->nproc,
+                      "ranks on this machine; gpu: one a device; without it as many as a copy of "
+                      "the model needs, and one of exposed");
   command->add_option("--steps", asked->steps, "speed: steps that are timed, after three others")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
       ->capture_default_str();

@@ -224,7 +224,9 @@ std::vector<Explained> worker_rows(const Subject& subject, const Placement& plac
   } else {
     const std::size_t cpus = bound.empty() ? 0 : bound[0].size();
     rows.push_back({"OMP_NUM_THREADS", number(recipe_threads(*recipe, env.local_world_size, cpus)),
-                    recipe->threads > 0 ? "the recipe's threads" : "CPUs over workers"});
+                    recipe->threads > 0        ? "the recipe's threads"
+                    : threads_of_environment() ? "environment"
+                                               : "CPUs over workers"});
   }
   if (bound.empty()) {
     const std::set<int> all = core::allowed_cpus();

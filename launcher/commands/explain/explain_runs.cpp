@@ -12,6 +12,7 @@
 #include "launcher/commands/explain/recipe_rows.h"
 #include "launcher/commands/queue/queue_options.h"
 #include "launcher/commands/slurm/submission.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/platform/numa.h"
 #include "lib/core/error.h"
@@ -21,7 +22,7 @@ namespace scaletrain::launcher {
 namespace {
 
 std::vector<Explained> rows_of_recipe(const std::string& path, const Words& overrides) {
-  return recipe_rows(recipe::to_json(recipe::load_recipe(path, overrides)),
+  return recipe_rows(recipe::to_json(load_recipe_of_run(path, overrides)),
                      recipe::key_origins(path, overrides));
 }
 

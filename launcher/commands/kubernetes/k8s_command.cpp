@@ -14,11 +14,11 @@
 #include "launcher/commands/kubernetes/manifest.h"
 #include "launcher/commands/kubernetes/yaml.h"
 #include "launcher/flags/values.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -141,7 +141,7 @@ ManifestOptions resolved_manifest(const K8sOptions& options) {
     result.variables.push_back(
         cut_at("--env", variable, '=', "give NAME=VALUE: --env NCCL_DEBUG=INFO"));
   }
-  const recipe::Recipe recipe = recipe::load_recipe(options.recipe, options.set);
+  const recipe::Recipe recipe = load_recipe_of_run(options.recipe, options.set);
   plan_batch(recipe, result.nodes * std::max(1, result.gpus));
   if (result.name.empty()) {
     result.name = name_of(recipe.name);

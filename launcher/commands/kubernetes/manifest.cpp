@@ -123,7 +123,7 @@ Json exit_code_rule(const char* action, const Json& codes) {
       {"onExitCodes", {{"containerName", "scaletrain"}, {"operator", "In"}, {"values", codes}}}};
 }
 
-// docs/exit-codes.md, for the controller of Jobs.
+// docs/reference/exit-codes.md, for the controller of Jobs.
 Json failure_policy() {
   const Json disrupted{
       {"action", "Ignore"},

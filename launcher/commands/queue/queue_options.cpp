@@ -7,10 +7,10 @@
 
 #include "launcher/commands/queue/grid.h"
 #include "launcher/flags/values.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/token_check.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/cores.h"
-#include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
@@ -37,7 +37,7 @@ void add_common_flags(CLI::App& command, QueueOptions& options) {
 
 // The job of a recipe; every mistake of it is reported here, before anything is started.
 QueuedJob make_job(const std::string& recipe_file, const std::vector<std::string>& set, int nproc) {
-  const recipe::Recipe recipe = recipe::load_recipe(recipe_file, set);
+  const recipe::Recipe recipe = load_recipe_of_run(recipe_file, set);
   plan_batch(recipe, nproc);
   recipe::check_sources(recipe);
   check_tokens(recipe, nproc);

@@ -1,5 +1,6 @@
 #include "launcher/commands/shell/candidates.h"
 
+#include <algorithm>
 #include <map>
 
 #include "lib/recipe/load.h"
@@ -29,7 +30,9 @@ const std::map<std::string, std::vector<std::string>>& words_of_flags() {
 void add_matching(const std::string& word, const std::string& help, const std::string& typed,
                   std::vector<CompletionWord>& result) {
   // The first sentence of a help is enough in a list.
-  if (word.starts_with(typed)) result.push_back({word, help.substr(0, help.find_first_of(";\n"))});
+  if (!word.starts_with(typed)) return;
+  const std::size_t end = std::min(help.find_first_of(";\n"), help.find(". "));
+  result.push_back({word, help.substr(0, end)});
 }
 
 // "optimizer.lr=", with the help of the key.

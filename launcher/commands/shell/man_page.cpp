@@ -92,7 +92,8 @@ std::string man_page(const core::Command& command, const std::string& name) {
   }
   text +=
       ".SH EXIT STATUS\n0: done. 1: a program failed, or an error of our own. 2: the command or "
-      "the recipe is wrong.\n65, 71, 74, 75, 76, 77, 130, 128+n: see docs/exit\\-codes.md.\n";
+      "the recipe is wrong.\n65, 71, 74, 75, 76, 77, 130, 128+n: see "
+      "docs/reference/exit\\-codes.md.\n";
   return text;
 }
 

@@ -9,8 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/run_status.h"
 #include "launcher/commands/slurm/job_record.h"
 #include "launcher/commands/slurm/submission.h"
 #include "launcher/commands/slurm/tool.h"
@@ -20,6 +25,7 @@
 #include "lib/core/log.h"
 #include "lib/core/programs.h"
 #include "lib/core/shell_word.h"
+#include "lib/observe/progress_text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -78,13 +84,57 @@ void submit(const Submission& submission) {
   core::log("submitted job {}; scaletrain slurm status {}", job, submission.runs.front().string());
 }
 
+// What the run has of its own beside its job; a job that has not begun has none.
+struct RunColumns {
+  std::string step = "-", loss = "-", left = "-";
+};
+
+RunColumns columns_of(const std::filesystem::path& run) {
+  RunColumns columns;
+  try {
+    const nlohmann::ordered_json status = run_status(run);
+    if (status["step"].is_number()) {
+      columns.step = status["step"].dump();
+      if (status["total_steps"].is_number()) columns.step += "/" + status["total_steps"].dump();
+    }
+    if (status["loss"].is_number()) {
+      columns.loss = fmt::format("{:.4f}", status["loss"].get<double>());
+    }
+    if (status["left_s"].is_number()) {
+      columns.left = observe::format_duration(status["left_s"].get<double>());
+    }
+  } catch (const core::Error&) {  // there is no run yet: the job waits
+  }
+  return columns;
+}
+
+// The lines of squeue, the first of which names its columns, with those of the run.
+std::string with_run(const std::string& squeue, const RunColumns& run) {
+  std::vector<std::string> lines;
+  std::size_t width = 0;
+  std::istringstream stream(squeue);
+  for (std::string line; std::getline(stream, line);) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    width = std::max(width, line.size());
+    lines.push_back(std::move(line));
+  }
+  std::string text;
+  RunColumns columns{.step = "STEP", .loss = "LOSS", .left = "LEFT"};
+  for (const std::string& line : lines) {
+    text += fmt::format("{:<{}}  {:<16}{:<10}{}\n", line, width, columns.step, columns.loss,
+                        columns.left);
+    columns = run;
+  }
+  return text;
+}
+
 void show_job(const std::filesystem::path& run) {
   const JobRecord record = read_job_record(run);
   const Captured end = run_shown({"squeue", "--states=all", "--jobs=" + record.job,
                                   "--Format=JobArrayID:16,State:14,TimeUsed:14,TimeLimit:14,"
-                                  "RestartCnt:10,NumNodes:7,ReasonList:40"});
+                                  "RestartCnt:15,NumNodes:7,ReasonList:40"});
   if (end.ok() && std::count(end.output.begin(), end.output.end(), '\n') > 1) {
-    fmt::print("{}", end.output);
+    fmt::print("{}", with_run(end.output, columns_of(run)));
   } else {
     fmt::print("job {} is not in Slurm's queue\n", record.job);
   }

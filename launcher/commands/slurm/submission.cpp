@@ -17,13 +17,13 @@
 #include "launcher/commands/slurm/batch_script.h"
 #include "launcher/commands/slurm/job_record.h"
 #include "launcher/flags/values.h"
+#include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/run_request.h"
 #include "launcher/jobs/token_check.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/recipe/load.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
@@ -64,7 +64,7 @@ recipe::Recipe recipe_of(const LaunchOptions& launch, std::optional<int> task) {
     read.path = for_task(read.path, *task);
     for (std::string& override : read.set) override = for_task(override, *task);
   }
-  return recipe::load_recipe(read.path, overrides_of(read));
+  return load_recipe_of_run(read.path, overrides_of(read));
 }
 
 int ranks_of(const SlurmOptions& options) {

@@ -1,4 +1,4 @@
-// PNG, JPEG, WebP and rgb8 (docs/formats/rgb8.md) files to 8-bit RGB.
+// PNG, JPEG, WebP and rgb8 (docs/reference/formats/rgb8.md) files to 8-bit RGB.
 //
 // Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. What a file is its first
 // bytes say, since extensions are often wrong. Anything damaged, a warning of libjpeg too, is a

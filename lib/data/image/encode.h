@@ -12,7 +12,7 @@ namespace scaletrain::data {
 // (lib/data/image/jpeg_huffman.h).
 std::string to_jpeg(const Image& image, int quality);
 std::string to_png(const Image& image);
-std::string to_rgb8(const Image& image);  // docs/formats/rgb8.md
+std::string to_rgb8(const Image& image);  // docs/reference/formats/rgb8.md
 
 // What `--reencode` names.
 struct Encoding {

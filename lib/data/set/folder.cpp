@@ -5,6 +5,8 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/text.h"
 #include "lib/format/tar.h"
 #include "lib/storage/storage.h"
 
@@ -48,6 +50,7 @@ class FolderDataset : public Dataset {
         ++left_alone[file_extension(entry.name)];
         continue;
       }
+      check_name(entry.name);
       files_.push_back(list_images(path_ + "/" + entry.name, left_alone));
       classes_.push_back(entry.name);
       size_ += static_cast<std::int64_t>(files_.back().size());
@@ -84,6 +87,14 @@ class FolderDataset : public Dataset {
   }
 
  private:
+  // Class names are kept as JSON, where two names that differ in such bytes would become one.
+  void check_name(const std::string& name) const {
+    if (core::is_utf8(name)) return;
+    throw core::DataError(core::escape_control(path_ + "/" + format::shown_name(name)),
+                          "the name of a class folder is not UTF-8",
+                          "rename the folder: it is the name of a class");
+  }
+
   std::string path_;
   std::vector<std::string> classes_;
   std::vector<std::vector<std::string>> files_;  // by class

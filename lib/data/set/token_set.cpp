@@ -63,6 +63,7 @@ TokenSet::TokenSet(const std::vector<std::string>& paths, const TokenOptions& op
   }
   if (options.vocab_size > 0) cards.check_vocabulary(options.vocab_size);
   end_of_text_ = options.documents ? cards.needed_end_of_text() : cards.end_of_text();
+  tokenizer_ = cards.tokenizer();
   bytes_per_token_ = cards.bytes_per_token();
 }
 

@@ -59,6 +59,9 @@ class TokenSet : public SampleSet {
   // Whether a file has a mask, so that windows differ in how many targets carry a loss.
   bool has_masks() const;
 
+  // As the cards name it; nullopt where no file has a card.
+  const std::optional<std::string>& tokenizer() const { return tokenizer_; }
+
   // The token that ends a document; nullopt where a file has no card.
   std::optional<std::int64_t> end_of_text() const { return end_of_text_; }
 
@@ -91,6 +94,7 @@ class TokenSet : public SampleSet {
   std::vector<std::int64_t> counts_;
   std::vector<std::string> classes_;  // none
   OpenShards open_, open_masks_;
+  std::optional<std::string> tokenizer_;
   std::optional<std::int64_t> end_of_text_;
   std::optional<double> bytes_per_token_;
 };

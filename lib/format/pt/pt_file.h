@@ -1,5 +1,5 @@
 // A file of torch.save (.pt, .pth, .bin) opened for its tensors: no code in it is run, and what is
-// not plain is refused (docs/formats/pt.md).
+// not plain is refused (docs/reference/formats/pt.md).
 #pragma once
 
 #include <cstdint>

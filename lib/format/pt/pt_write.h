@@ -1,5 +1,5 @@
 // Writes a file that torch.load(FILE, weights_only=True) reads: a dict of tensors by name
-// (docs/formats/pt.md).
+// (docs/reference/formats/pt.md).
 #pragma once
 
 #include <cstdint>

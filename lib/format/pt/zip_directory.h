@@ -17,9 +17,10 @@ struct ZipEntry {
   bool is_stored = true;              // false: compressed, which nobody here expands
 };
 
-// The entries in the order of their bytes (docs/formats/pt.md has the rules). Nothing is read but
-// the directory and the entries' headers. Throws core::CheckpointError naming `place` and the rule:
-// an encrypted entry, one that lies over another or outside the file, a name that is there twice.
+// The entries in the order of their bytes (docs/reference/formats/pt.md has the rules). Nothing is
+// read but the directory and the entries' headers. Throws core::CheckpointError naming `place` and
+// the rule: an encrypted entry, one that lies over another or outside the file, a name that is
+// there twice.
 std::vector<ZipEntry> read_zip_directory(const ByteReader& file, const std::string& place);
 
 // What to do about a file that breaks a rule.

@@ -26,7 +26,11 @@ constexpr std::string_view kIndexEnd = ".index.json";
 constexpr std::array<const char*, 4> kKnownFiles{
     "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
     "pytorch_model.bin.index.json"};
-constexpr std::array<std::string_view, 4> kWeightEnds{".safetensors", ".pt", ".pth", ".bin"};
+constexpr std::array<std::string_view, 5> kWeightEnds{".safetensors", ".pt", ".pth", ".ckpt",
+                                                      ".bin"};
+// What PEFT writes for a LoRA adapter.
+constexpr const char* kAdapterConfig = "adapter_config.json";
+constexpr std::string_view kAdapterBegin = "adapter_model.";
 // What Hugging Face's Trainer writes beside a model.
 constexpr std::array<std::string_view, 6> kOtherFiles{
     "optimizer", "scheduler", "rng_state", "scaler", "training_args", "trainer_state"};
@@ -91,7 +95,13 @@ void read_index(const std::filesystem::path& index, WeightFiles& found) {
   }
 }
 
+[[noreturn]] void refuse_adapter(const std::filesystem::path& place) {
+  throw core::CheckpointError(
+      place.string(), "is a LoRA adapter of PEFT, not the weights of a model", kMergeAdapter);
+}
+
 void take_file(const std::filesystem::path& file, WeightFiles& found) {
+  if (file.filename().string().starts_with(kAdapterBegin)) refuse_adapter(file);
   if (file.filename().string().ends_with(kIndexEnd)) return read_index(file, found);
   found.files.push_back(file);
 }
@@ -100,13 +110,14 @@ void search_folder(const std::filesystem::path& folder, WeightFiles& found) {
   for (const char* const name : kKnownFiles) {
     if (is_file(folder / name)) return take_file(folder / name, found);
   }
+  if (is_file(folder / kAdapterConfig)) refuse_adapter(folder);
   std::vector<std::string> names = core::names_in(folder);
   std::erase_if(names, [](const std::string& name) { return !may_be_weights(name); });
   if (names.size() == 1) return take_file(folder / names.front(), found);
   throw core::CheckpointError(
       folder.string(),
       names.empty()
-          ? fmt::format("has no weights: none of {}, and no .safetensors, .pt, .pth or .bin",
+          ? fmt::format("has no weights: none of {}, and no .safetensors, .pt, .pth, .ckpt or .bin",
                         fmt::join(kKnownFiles, ", "))
           : core::escape_control(
                 fmt::format("has {} files of weights: {}", names.size(), fmt::join(names, ", "))),

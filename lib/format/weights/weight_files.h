@@ -11,6 +11,11 @@
 
 namespace scaletrain::format {
 
+// What to do with a LoRA adapter, which has no weights of its own.
+inline constexpr const char* kMergeAdapter =
+    "merge it into its base model first, in Python: PeftModel.from_pretrained(base, ADAPTER)"
+    ".merge_and_unload().save_pretrained(FOLDER), and name that folder";
+
 struct WeightFiles {
   std::vector<std::filesystem::path> files;  // by name
   std::filesystem::path index;  // that says which file has which tensor; "" without one
@@ -25,11 +30,11 @@ struct WeightFiles {
 //   ema.safetensors where it has one, otherwise model.safetensors; damaged ones reported through
 //   `report`;
 //   another folder: the first that it has of model.safetensors, model.safetensors.index.json,
-//   pytorch_model.bin, pytorch_model.bin.index.json; otherwise its only .safetensors, .pt, .pth or
-//   .bin file, where what Hugging Face's Trainer leaves (optimizer.pt, training_args.bin, ...) does
-//   not count.
-// Throws core::CheckpointError: nothing there, nothing to choose, several to choose from, an index
-// that makes no sense or names a file that is missing.
+//   pytorch_model.bin, pytorch_model.bin.index.json; otherwise its only .safetensors, .pt, .pth,
+//   .ckpt or .bin file, where what Hugging Face's Trainer leaves (optimizer.pt, training_args.bin,
+//   ...) does not count.
+// Throws core::CheckpointError: nothing there, nothing to choose, several to choose from, a LoRA
+// adapter (PEFT), an index that makes no sense or names a file that is missing.
 WeightFiles find_weight_files(const std::filesystem::path& path,
                               const std::function<void(const std::string&)>& report);
 

@@ -46,11 +46,13 @@ class Adafactor : public TensorOptimizer {
   static std::vector<TensorState> make_states(const NamedParameter& parameter) {
     const at::Tensor& tensor = parameter.tensor;
     std::vector<std::int64_t> rows = tensor.sizes().vec(), columns = rows;
-    if (tensor.dim() < 2) return {{"variance", at::zeros(rows, tensor.options())}};
+    if (tensor.dim() < 2) {
+      return {{.kind = "variance", .tensor = at::zeros(rows, tensor.options())}};
+    }
     rows.back() = 1;
     columns[columns.size() - 2] = 1;
-    return {{"row_var", at::zeros(rows, tensor.options())},
-            {"col_var", at::zeros(columns, tensor.options())}};
+    return {{.kind = "row_var", .tensor = at::zeros(rows, tensor.options()), .is_whole = true},
+            {.kind = "col_var", .tensor = at::zeros(columns, tensor.options()), .is_whole = true}};
   }
 
   void update(const TensorStep& one) override {

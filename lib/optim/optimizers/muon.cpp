@@ -46,7 +46,8 @@ class OrthogonalMomentum : public TensorOptimizer {
   OrthogonalMomentum(const recipe::Optimizer& config, const std::vector<NamedParameter>& matrices)
       : TensorOptimizer(config, matrices,
                         [](const NamedParameter& parameter) -> std::vector<TensorState> {
-                          return {{"momentum_buffer", at::zeros_like(parameter.tensor.detach())}};
+                          return {{.kind = "momentum_buffer",
+                                   .tensor = at::zeros_like(parameter.tensor.detach())}};
                         }),
         momentum_(config.number("momentum")),
         nesterov_(config.flag("nesterov")),

@@ -52,6 +52,7 @@ class ScheduleFreeAdamW : public ForeachOptimizer {
     }
     return averages;
   }
+  bool has_evaluation_weights() const override { return true; }
 
  private:
   void begin(const StepNumbers& numbers) override {

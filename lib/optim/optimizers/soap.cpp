@@ -42,15 +42,19 @@ class Soap : public TensorOptimizer {
   static std::vector<TensorState> make_states(const NamedParameter& parameter,
                                               std::int64_t max_dim) {
     const at::Tensor tensor = parameter.tensor.detach();
-    std::vector<TensorState> states{{"exp_avg", at::zeros(tensor.sizes(), tensor.options())},
-                                    {"exp_avg_sq", at::zeros(tensor.sizes(), tensor.options())}};
+    std::vector<TensorState> states{
+        {.kind = "exp_avg", .tensor = at::zeros(tensor.sizes(), tensor.options())},
+        {.kind = "exp_avg_sq", .tensor = at::zeros(tensor.sizes(), tensor.options())}};
     if (tensor.dim() < 2) return states;
     std::array<std::int64_t, 2> sides{tensor.size(0), tensor.numel() / tensor.size(0)};
     for (std::int64_t& side : sides) side = side > max_dim ? 0 : side;
-    states.push_back({"gram_left", at::zeros({sides[0], sides[0]}, tensor.options())});
-    states.push_back({"gram_right", at::zeros({sides[1], sides[1]}, tensor.options())});
-    states.push_back({"basis_left", at::eye(sides[0], tensor.options())});
-    states.push_back({"basis_right", at::eye(sides[1], tensor.options())});
+    const auto add = [&states](const char* kind, at::Tensor matrix) {
+      states.push_back({.kind = kind, .tensor = std::move(matrix), .is_whole = true});
+    };
+    add("gram_left", at::zeros({sides[0], sides[0]}, tensor.options()));
+    add("gram_right", at::zeros({sides[1], sides[1]}, tensor.options()));
+    add("basis_left", at::eye(sides[0], tensor.options()));
+    add("basis_right", at::eye(sides[1], tensor.options()));
     return states;
   }
 

@@ -9,8 +9,8 @@
 //   onebit  a bit for each value, and for each block the mean of those that are not negative and
 //           the mean of the others, which is what the bits stand for (section 3.1). Of what is kept
 //           a part is added: it is as large as the gradients, and all of it would be most of what
-//           the next steps send, later than the weights that it was of (docs/parallelism.md has
-//           what that costs)
+//           the next steps send, later than the weights that it was of
+//           (docs/lab/parallelism.md has what that costs)
 //   int8    a block's largest size over 127, and multiples of that, rounded to the nearest
 #include <ATen/ops/add.h>
 #include <ATen/ops/cat.h>

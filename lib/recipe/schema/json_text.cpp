@@ -91,10 +91,9 @@ class TreeBuilder {
     const std::size_t at = text.find("syntax error");
     const std::string reason = text.substr(at == std::string::npos ? 0 : at);
     const std::string shown = in_quotes(reason.substr(0, reason.find("; last read")), 200);
-    return refuse(
-        "not JSON: " + shown.substr(1, shown.size() - 2),
-        "recipes are JSON in UTF-8; comments (// and /* */) are allowed, trailing commas, "
-        "NaN and single quotes are not");
+    return refuse("not JSON: " + shown.substr(1, shown.size() - 2),
+                  "recipes are JSON in UTF-8; comments (// and /* */) and trailing commas are "
+                  "allowed, NaN and single quotes are not");
   }
 
  private:
@@ -174,9 +173,50 @@ class TreeBuilder {
   std::string error_place_, error_found_, error_remedy_;
 };
 
+// Returns the position behind the comment or the text in quotes that begins at `at`; `at` + 1 if
+// none does.
+std::size_t behind(const std::string& text, std::size_t at) {
+  if (text[at] == '"') {
+    for (std::size_t i = at + 1; i < text.size(); ++i) {
+      if (text[i] == '\\') {
+        ++i;
+      } else if (text[i] == '"') {
+        return i + 1;
+      }
+    }
+    return text.size();
+  }
+  const std::string two = text.substr(at, 2);
+  if (two != "//" && two != "/*") return at + 1;
+  const std::size_t end = two == "//" ? text.find('\n', at) : text.find("*/", at + 2);
+  if (end == std::string::npos) return text.size();
+  return two == "//" ? end + 1 : end + 2;
+}
+
+// Replaces each comma between a value and the end of its list or object by a space, which
+// nlohmann/json before 3.12 cannot skip.
+std::string without_trailing_commas(std::string text) {
+  char last = '{';  // what stood before the comma
+  std::size_t comma = std::string::npos;
+  for (std::size_t at = 0; at < text.size(); at = behind(text, at)) {
+    const char c = text[at];
+    const bool is_comment = c == '/' && behind(text, at) > at + 1;
+    if (is_comment || c == ' ' || c == '\t' || c == '\r' || c == '\n') continue;
+    if (c == ',') {
+      comma = std::string("{[:,").find(last) == std::string::npos ? at : std::string::npos;
+    } else {
+      if ((c == ']' || c == '}') && comma != std::string::npos) text[comma] = ' ';
+      comma = std::string::npos;
+    }
+    last = c;
+  }
+  return text;
+}
+
 }  // namespace
 
-Node parse_json_text(const std::string& text, const std::shared_ptr<const SourceText>& source) {
+Node parse_json_text(const std::string& written, const std::shared_ptr<const SourceText>& source) {
+  const std::string text = without_trailing_commas(written);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     throw core::RecipeError(core::escape_control(source->name), "is empty",
                             "write a recipe; recipes/ has examples");

@@ -1,4 +1,5 @@
-// JSON text to nodes with lines. Comments (// and /* */) and a byte order mark are allowed.
+// JSON text to nodes with lines. Comments (// and /* */), trailing commas and a byte order
+// mark are allowed.
 #pragma once
 
 #include <memory>
@@ -16,6 +17,6 @@ inline constexpr std::size_t kMaxValues = 300000;
 
 // Throws core::RecipeError ("file:line") for text that is not JSON in UTF-8, a name twice in one
 // object, more than kMaxDepth levels or kMaxValues values, a number that does not fit in 64 bits.
-Node parse_json_text(const std::string& text, const std::shared_ptr<const SourceText>& source);
+Node parse_json_text(const std::string& written, const std::shared_ptr<const SourceText>& source);
 
 }  // namespace scaletrain::recipe

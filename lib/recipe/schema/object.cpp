@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "lib/core/lookup.h"
-#include "lib/core/other_words.h"
+#include "lib/recipe/schema/foreign_names.h"
 
 namespace scaletrain::recipe {
 
@@ -103,14 +103,36 @@ void Object::check_groups(const Node& node, const std::string& pointer, Problems
 
 namespace {
 
-// "here it is optimizer.lr": of a key that stands one level deeper, or that other programs call so.
-std::string found_elsewhere(const std::vector<Field>& fields, const std::string& name) {
+// "data.val.urls" of "/data/val/urls".
+std::string dotted(std::string pointer) {
+  pointer.erase(0, 1);
+  std::replace(pointer.begin(), pointer.end(), '/', '.');
+  return pointer;
+}
+
+// Returns what stands before the last dot; "" without one.
+std::string parent_of(const std::string& key) {
+  const std::size_t dot = key.rfind('.');
+  return dot == std::string::npos ? "" : key.substr(0, dot);
+}
+
+// Returns `here it is "lr"`, or `here it is optimizer.lr` from another object; "" if the key at
+// `pointer` is not known from another framework.
+std::string foreign_hint(const Object& keys, const std::string& pointer, const std::string& name) {
+  const std::string ours = our_key(name);
+  if (ours.empty()) return "";
+  const std::string here = parent_of(dotted(pointer)), there = parent_of(ours);
+  const std::string last = there.empty() ? ours : ours.substr(there.size() + 1);
+  const bool is_source = there == "data.train" && here.starts_with("data.");
+  const bool is_here = (here == there || is_source) && keys.field(last) != nullptr;
+  return fmt::format("here it is {}", is_here ? in_quotes(last) : ours);
+}
+
+// Returns "here it is optimizer.lr" for a key of an object one level deeper.
+std::string found_below(const std::vector<Field>& fields, const std::string& wanted) {
   constexpr std::size_t kMostNamed = 3;
-  const std::string ours = core::our_word("recipe", name);
-  const std::string& wanted = ours.empty() ? name : ours;
   std::vector<std::string> found;
   for (const Field& field : fields) {
-    if (field.name == wanted) return fmt::format("here it is {}", in_quotes(wanted));
     const Object* const inner = field.type->object();
     if (inner != nullptr && inner->field(wanted) != nullptr) {
       found.push_back(fmt::format("{}.{}", field.name, wanted));
@@ -130,8 +152,9 @@ void Object::refuse_key(const Node& value, const std::string& pointer, const std
   }
   std::vector<std::string> known;
   for (const Field& field : fields_) known.push_back(field.name);
-  const std::string elsewhere = found_elsewhere(fields_, name);
-  const std::string near = elsewhere.empty() ? core::did_you_mean(name, known) : elsewhere;
+  std::string near = foreign_hint(*this, pointer, name);
+  if (near.empty()) near = found_below(fields_, name);
+  if (near.empty()) near = core::did_you_mean(name, known);
   problems.add_at_key(value, pointer, in_quotes(name) + " is not a key here",
                       near.empty() ? fmt::format("use one of: {}", fmt::join(known, ", ")) : near);
 }
@@ -160,6 +183,23 @@ Json Object::schema() const {
     if (field.required) required.push_back(field.name);
   }
   if (!required.empty()) result["required"] = required;
+  result["additionalProperties"] = false;
+  const Json groups = groups_schema();
+  if (short_for_.empty()) {
+    result.update(groups);
+    return result;
+  }
+  // An editor offers the keys of the object and the values of the text.
+  result.erase("type");
+  result["anyOf"] = {field(short_for_)->type->text_schema(), {{"type", "object"}}};
+  if (groups.empty()) return result;
+  result["if"] = {{"type", "object"}};
+  result["then"] = groups;
+  return result;
+}
+
+Json Object::groups_schema() const {
+  Json result = Json::object();
   for (const Group& group : groups_) {
     Json choices = Json::array();
     for (const std::string& name : group.names) choices.push_back({{"required", {name}}});
@@ -167,9 +207,7 @@ Json Object::schema() const {
     result["oneOf"] = std::move(choices);  // no object has two groups
   }
   for (const std::string& name : some_of_) result["anyOf"].push_back({{"required", {name}}});
-  result["additionalProperties"] = false;
-  if (short_for_.empty()) return result;
-  return {{"anyOf", {field(short_for_)->type->schema(), result}}};
+  return result;
 }
 
 std::string Object::phrase() const {

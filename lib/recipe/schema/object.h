@@ -57,6 +57,8 @@ class Object : public Type {
   const Group* group(std::string_view name) const;
 
  private:
+  // The "oneOf" and "anyOf" of its groups; empty without any.
+  Json groups_schema() const;
   void check_groups(const Node& node, const std::string& pointer, Problems& problems) const;
   void refuse_key(const Node& value, const std::string& pointer, const std::string& name,
                   Problems& problems) const;
@@ -83,9 +85,11 @@ class Optional : public Type {
   }
   Json write() const override { return value_ ? inner_->write() : Json(); }
   Json schema() const override { return inner_->schema(); }
+  Json text_schema() const override { return inner_->text_schema(); }
   std::string phrase() const override { return inner_->phrase(); }
   const Object* object() const override { return inner_->object(); }
   std::string short_for() const override { return inner_->short_for(); }
+  NamedValues values() const override { return inner_->values(); }
 
  private:
   std::optional<T>& value_;

@@ -40,12 +40,14 @@ void Problems::push(Problem problem) {
 }
 
 bool Problems::none_under(std::string_view pointer) const {
+  if (full()) return false;
   return std::none_of(problems_.begin(), problems_.end(), [&](const Problem& problem) {
     return problem.pointer.compare(0, pointer.size(), pointer) == 0;
   });
 }
 
 bool Problems::none_at_root() const {
+  if (full()) return false;
   return std::none_of(problems_.begin(), problems_.end(),
                       [](const Problem& problem) { return problem.pointer.empty(); });
 }

@@ -16,10 +16,11 @@ class Problems {
   void add_at_key(const Node& node, const std::string& pointer, std::string found,
                   std::string remedy);
 
-  // True when nothing is known to be wrong at `pointer` or below it.
+  // True when nothing is known to be wrong at `pointer` or below it; false when full, as problems
+  // that were found later are not kept.
   bool none_under(std::string_view pointer) const;
 
-  // True when the recipe as a whole lacks nothing.
+  // True when the recipe as a whole lacks nothing; false when full.
   bool none_at_root() const;
 
   // More than a person reads: no use in looking further.

@@ -109,27 +109,28 @@ class Flag : public Type {
 
 class Choice : public Type {
  public:
-  Choice(std::string& value, std::vector<std::string> allowed)
-      : value_(value), allowed_(std::move(allowed)) {}
+  Choice(std::string& value, NamedValues allowed) : value_(value), allowed_(std::move(allowed)) {}
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
     const std::string* const text = read_text(node, pointer, *this, problems);
     if (text == nullptr) return;
-    if (std::find(allowed_.begin(), allowed_.end(), *text) == allowed_.end()) {
+    const std::vector<std::string> names = names_of(allowed_);
+    if (std::find(names.begin(), names.end(), *text) == names.end()) {
       return problems.add(node, pointer, in_quotes(*text) + " is not a choice here",
                           "use " + phrase());
     }
     value_ = *text;
   }
   Json write() const override { return value_.empty() ? Json() : Json(value_); }
-  Json schema() const override { return {{"enum", allowed_}}; }
+  Json schema() const override { return enum_schema(allowed_); }
   std::string phrase() const override {
-    return fmt::format("one of: \"{}\"", fmt::join(allowed_, "\", \""));
+    return fmt::format("one of: \"{}\"", fmt::join(names_of(allowed_), "\", \""));
   }
+  NamedValues values() const override { return allowed_; }
 
  private:
   std::string& value_;
-  std::vector<std::string> allowed_;
+  NamedValues allowed_;
 };
 
 bool is_name_character(char c) {
@@ -330,7 +331,7 @@ TypePtr integer(std::uint64_t& value, Range range) {
 }
 TypePtr number(double& value, Range range) { return std::make_unique<Number>(value, range); }
 TypePtr flag(bool& value) { return std::make_unique<Flag>(value); }
-TypePtr choice(std::string& value, std::vector<std::string> allowed) {
+TypePtr choice(std::string& value, NamedValues allowed) {
   return std::make_unique<Choice>(value, std::move(allowed));
 }
 TypePtr run_name(std::string& value) { return std::make_unique<RunName>(value); }
@@ -357,32 +358,6 @@ TypePtr one_or_more_numbers(std::vector<double>& value, Range range) {
 TypePtr fixed_integer(std::int64_t allowed) { return std::make_unique<FixedInteger>(allowed); }
 TypePtr ignored_text(std::string phrase) {
   return std::make_unique<IgnoredText>(std::move(phrase));
-}
-
-void add_wrong_type(Problems& problems, const Node& node, const std::string& pointer,
-                    const std::string& noun, const Type& type) {
-  problems.add(node, pointer, fmt::format("{} is not {}", node.shown(), noun),
-               "use " + type.phrase());
-}
-
-const std::string* read_text(const Node& node, const std::string& pointer, const Type& type,
-                             Problems& problems) {
-  const std::string* const text = node.text();
-  if (text == nullptr) {
-    add_wrong_type(problems, node, pointer, "a text", type);
-    return nullptr;
-  }
-  // A NUL would cut a path short, a newline would forge a line of a log.
-  const bool has_control = std::any_of(text->begin(), text->end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
-  if (text->empty() || has_control) {
-    problems.add(node, pointer,
-                 text->empty() ? "is empty" : in_quotes(*text) + " has control characters",
-                 "use " + type.phrase());
-    return nullptr;
-  }
-  return text;
 }
 
 }  // namespace scaletrain::recipe

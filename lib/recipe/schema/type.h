@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/recipe/schema/named_value.h"
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/problems.h"
 #include "lib/recipe/schema/range.h"
@@ -37,6 +38,9 @@ class Type {
 
   virtual Json schema() const = 0;
 
+  // The schema of a value that is a text, for a key that a text stands for (short_for()).
+  virtual Json text_schema() const;
+
   // "an integer from 1 to 64": after "use" in a remedy, and in the reference.
   virtual std::string phrase() const = 0;
 
@@ -48,6 +52,9 @@ class Type {
 
   // The list (models.def, ...) that a name is chosen from, for a type that does so.
   virtual const List* list() const { return nullptr; }
+
+  // The values of an enumeration with their help texts; empty for other types.
+  virtual NamedValues values() const { return {}; }
 };
 
 using TypePtr = std::unique_ptr<Type>;
@@ -56,7 +63,7 @@ TypePtr integer(std::int64_t& value, Range range);
 TypePtr integer(std::uint64_t& value, Range range);
 TypePtr number(double& value, Range range);
 TypePtr flag(bool& value);
-TypePtr choice(std::string& value, std::vector<std::string> allowed);
+TypePtr choice(std::string& value, NamedValues allowed);
 TypePtr run_name(std::string& value);  // letters, digits, '.', '_', '-': names a folder
 // A plain text, without control characters; "" stands for none.
 TypePtr text(std::string& value, std::string phrase);
@@ -76,6 +83,10 @@ inline constexpr const char* kPlainNamePattern = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,
 // A key that is checked and not kept.
 TypePtr fixed_integer(std::int64_t allowed);
 TypePtr ignored_text(std::string phrase);
+
+// {"enum": [...], "enumDescriptions": [...]}, the second as VS Code reads it and left out if no
+// value has a help text.
+Json enum_schema(const NamedValues& values);
 
 // The sentence "X is not P" with its remedy, the same for all types.
 void add_wrong_type(Problems& problems, const Node& node, const std::string& pointer,

@@ -66,11 +66,13 @@ void require_multiples(const Batch& batch, const Micro& micro) {
 
 TypePtr ramp_keys(core::BatchRamp& value) {
   auto keys = std::make_unique<Object>();
-  keys->require("start", integer(value.start, from(1).to(1e9)), "samples of the first steps")
+  keys->require("start", integer(value.start, from(1).to(1e9)),
+                "Global batch size of the first steps, in samples.")
       .require("increment", integer(value.increment, from(1).to(1e9)),
-               "by so many the global batch grows at a time")
+               "Samples that each increase adds to the global batch.")
       .require("samples", integer(value.samples, from(1).to(kMostRampSamples)),
-               "over which it grows from start to global, each size for as many of them");
+               "Samples over which the batch grows from start to global; every size gets an equal "
+               "share of them.");
   return keys;
 }
 
@@ -122,19 +124,23 @@ TypePtr describe(Batch& value) {
   const auto count = [](std::int64_t& inner) { return integer(inner, from(1).to(kMostCount)); };
   auto keys = std::make_unique<Object>();
   keys->add("per_device", std::make_unique<CountOrAuto>(value.per_device),
-            "samples that a device computes at a time; auto: the most that fit its memory")
+            "Micro-batch size of a device, in samples. Default: 32. \"auto\" finds the largest "
+            "that fits in memory.")
       .add("accumulate", optional(value.accumulate, count),
-           "micro-batches of a step; 1 where \"global\" is not given")
+           "Gradient accumulation steps: micro-batches of an optimizer step. Default: 1 unless "
+           "`global` is set.")
       .add("global",
            optional(value.global,
                     [](std::int64_t& inner) { return integer(inner, from(1).to(1e9)); }),
-           "samples of a step over all ranks; the micro-batches follow from it")
+           "Global batch size, in samples of an optimizer step over all ranks. Gradient "
+           "accumulation follows from it.")
       .add("memory_mb",
            optional(value.memory_mb,
                     [](std::int64_t& inner) { return integer(inner, from(1).to(kMostMegabytes)); }),
-           "with per_device auto: megabytes that the tensors of a rank may take in a step; without "
-           "it all that a GPU has")
-      .add("ramp", optional(value.ramp, ramp_keys), "a smaller global batch at first, which grows")
+           "Memory limit for \"per_device\": \"auto\", in megabytes of a rank's tensors in a step. "
+           "Default: the whole GPU.")
+      .add("ramp", optional(value.ramp, ramp_keys),
+           "Batch size warmup: the global batch starts small and grows. Default: off.")
       .at_most_one({"accumulate", "global"});
   return keys;
 }

@@ -9,6 +9,11 @@
 
 namespace scaletrain::recipe {
 
+// Why "auto" is refused on a CPU without memory_mb, and what to do.
+inline constexpr const char* kNoEndOnCpu = R"("auto" has no end on a CPU, which shares its memory)";
+inline constexpr const char* kEndOnCpu =
+    R"(add "memory_mb": N, what the tensors of a rank may take)";
+
 struct Batch {
   std::int64_t per_device = 32;  // 0: "auto", the most that fit (lib/train/batch_search.h)
   std::optional<std::int64_t> accumulate;      // either this

@@ -17,15 +17,20 @@ namespace {
 constexpr const char* kByCost = "auto";
 constexpr double kMostHours = 1e6;
 
-std::vector<std::string> all_measures() {
-  std::vector<std::string> names;
+NamedValues all_measures() {
+  NamedValues values;
   for (const TaskRow& task : tasks()) {
     for (const Measure& measure : task.measures) {
-      const bool is_known = std::find(names.begin(), names.end(), measure.name) != names.end();
-      if (!is_known) names.push_back(measure.name);
+      const bool is_known = std::any_of(values.begin(), values.end(), [&](const NamedValue& value) {
+        return value.name == measure.name;
+      });
+      if (is_known) continue;
+      const bool is_higher = measure.better == Measure::Better::kHigher;
+      values.emplace_back(measure.name, fmt::format("{}; {} is better.", measure.label,
+                                                    is_higher ? "higher" : "lower"));
     }
   }
-  return names;
+  return values;
 }
 
 // How often, or "auto".
@@ -52,12 +57,15 @@ class CadenceOrAuto : public Type {
 
 TypePtr describe_best(Best& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("metric", measure_name(value.metric), "a measure of the task, its first by default")
-      .add("mode", choice(value.mode, {"max", "min"}),
-           "what is better; without it what is better by that measure")
-      .add("weights", choice(value.weights, {"ema", "model"}),
-           "whose measure counts, here and wherever a validation decides; without it the ema's "
-           "where there is one")
+  keys->add("metric", measure_name(value.metric),
+            "Validation metric that ranks checkpoints. Default: the first metric of the task, for "
+            "example top1.")
+      .add("mode", choice(value.mode, {{"max", "Higher is better."}, {"min", "Lower is better."}}),
+           "Direction of the metric. Default: the natural one, for example max for accuracy.")
+      .add("weights",
+           choice(value.weights, {{"ema", "EMA weights."}, {"model", "Trained weights."}}),
+           "Weights whose validation decides, here and for early stopping and plateau. Default: "
+           "ema if there is one, otherwise model.")
       .set_short_for("metric");
   return keys;
 }
@@ -67,7 +75,7 @@ TypePtr describe_replicate(std::optional<Replicate>& value) {
   return optional(value, [](Replicate& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("nodes", integer(inner.nodes, from(1).to(kMostNodes)),
-              "on so many nodes behind the one that writes, in a ring");
+              "Number of peer nodes, the next ones in a ring, that hold a copy. Default: 1.");
     return keys;
   });
 }
@@ -77,39 +85,53 @@ TypePtr describe_replicate(std::optional<Replicate>& value) {
 TypePtr describe(Checkpoint& value) {
   auto keys = std::make_unique<Object>();
   keys->add("every", std::make_unique<CadenceOrAuto>(value),
-            "how often one is written; auto: as often as loses the least time to saves and to "
-            "failures")
+            "Checkpoint interval in steps, epochs or minutes. Default: every epoch. \"auto\" "
+            "minimizes the time lost to saves and failures.")
       .add("mtbf_hours", number(value.mtbf_hours, above(0).to(kMostHours)),
-           "with every auto: hours from one failure to the next, on average")
+           "Mean time between failures in hours, for \"every\": \"auto\". Default: 24.")
       .add("async", flag(value.async),
-           "written while training goes on, from a copy in the host's memory")
-      .add("on_failure", choice(value.on_failure, {"stop", "continue"}),
-           "what a run does that cannot write one; the last one must be written")
-      .add("writers", choice(value.writers, {"auto", "rank_0", "all"}),
-           "all: each rank writes its share, into one folder that all of them see; auto: all where "
-           "they see it and there is much to write, otherwise rank 0")
+           "Asynchronous checkpoints: copies tensors to host memory and writes them while training "
+           "goes on. Default: true.")
+      .add("on_failure",
+           choice(value.on_failure,
+                  {{"stop", "End the run with an error."}, {"continue", "Warn and train on."}}),
+           "Reaction to a checkpoint that cannot be written. Default: stop. The last checkpoint of "
+           "a run must always be written.")
+      .add(
+          "writers",
+          choice(
+              value.writers,
+              {{"auto",
+                "All ranks if they share the folder and there is much to write, otherwise rank 0."},
+               {"rank_0", "Rank 0 writes everything."},
+               {"all", "Each rank writes its share into one shared folder."}}),
+          "Ranks that write a checkpoint. Default: auto.")
       .add("incremental", flag(value.incremental),
-           "tensors that have not changed since the last one are linked, not written")
+           "Incremental checkpoints: links tensors that have not changed since the last one. "
+           "Default: false. Useful with frozen layers.")
       .add("keep_last", integer(value.keep_last, from(1).to(kMostCount)),
-           "so many of the newest are kept")
+           "Number of newest checkpoints to keep. Default: 3.")
       .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),
-           "so many of the best by validation are kept beside them; of equals the earlier")
+           "Number of best checkpoints by validation to keep besides. Default: 1. Of equals the "
+           "earlier one stays.")
       .add("keep_every",
            optional(value.keep_every,
                     [](Duration& inner) {
                       return duration(inner, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
                     }),
-           "those at least so far apart are kept for ever")
+           "Minimum distance of checkpoints that are kept forever, in steps or epochs. Default: "
+           "none are.")
       .add("keep_hours",
            optional(value.keep_hours,
                     [](double& inner) { return number(inner, above(0).to(kMostHours)); }),
-           "those that are younger are kept")
-      .add("best", describe_best(value.best), "what makes one the best")
+           "Keeps checkpoints younger than this many hours. Default: no such rule.")
+      .add("best", describe_best(value.best), "Criterion of the best checkpoint.")
       .add("mirror", folder_or_bucket(value.mirror),
-           "each is copied there too while training goes on, and a resume looks there too")
+           "Remote copy of each checkpoint, written while training goes on: a folder or "
+           "s3://BUCKET/PREFIX. Resume looks there too. Default: none.")
       .add("replicate", describe_replicate(value.replicate),
-           "each is in the memory of its own and of other nodes too, where a restart finds what a "
-           "lost node had");
+           "Peer (in-memory) checkpoints: each is also kept in the memory of its own and other "
+           "nodes. A restart reads them after a node is lost. Default: off.");
   return keys;
 }
 

@@ -82,6 +82,12 @@ void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
                R"(use bf16, or compute the same roundings slowly with "simulate": true)");
 }
 
+void check_automatic_batch(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (!recipe.batch.is_automatic() || recipe.device != "cpu" || recipe.batch.memory_mb) return;
+  problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device", kNoEndOnCpu,
+               kEndOnCpu);
+}
+
 // A mistake at the root may be a section that is missing: then there is nothing to compare with.
 bool has_optimizer(const Problems& problems) {
   return problems.none_at_root() && problems.none_under("/optimizer");
@@ -119,6 +125,7 @@ const TaskRow& task_of(const Recipe& recipe) {
 
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (problems.none_under("/batch")) check(recipe.batch, tree, problems);
+  if (problems.none_under("/batch")) check_automatic_batch(recipe, tree, problems);
   if (problems.none_under("/batch") && problems.none_under("/mix")) {
     check(recipe.mix, recipe.batch.per_device, tree, problems);
   }
@@ -135,8 +142,8 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     }
     check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
   }
-  if (problems.none_under("/parallel") && has_optimizer(problems)) {
-    check(recipe.parallel, recipe.optimizer, recipe.checkpoint, tree, problems);
+  if (problems.none_under("/parallel")) {
+    check(recipe.parallel, recipe.checkpoint, tree, problems);
   }
   if (problems.none_under("/parallel") && problems.none_under("/precision")) {
     check(recipe.parallel, recipe.precision, tree, problems);
@@ -189,7 +196,8 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check_shared_sequences(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/parallel") &&
-      problems.none_under("/sync") && problems.none_under("/compress")) {
+      problems.none_under("/optimizer") && problems.none_under("/sync") &&
+      problems.none_under("/compress")) {
     check_experts(recipe, tree, problems);
   }
   if (problems.none_under("/model") && problems.none_under("/data")) {

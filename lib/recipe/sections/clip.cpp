@@ -10,11 +10,14 @@ TypePtr describe(std::optional<Clip>& value) {
   };
   return optional(value, [limit](Clip& inner) {
     auto keys = std::make_unique<Object>();
-    keys->add("norm", limit(inner.norm, 1e6), "largest L2 norm of all gradients as one vector")
-        .add("value", limit(inner.value, 1e6), "largest size of each element of the gradients")
+    keys->add(
+            "norm", limit(inner.norm, 1e6),
+            "Maximum global L2 norm of all gradients, as torch's clip_grad_norm_. For example 1.0.")
+        .add("value", limit(inner.value, 1e6),
+             "Maximum absolute value of each gradient element, as torch's clip_grad_value_.")
         .add("adaptive", limit(inner.adaptive, 100),
-             "largest L2 norm of the gradient of each output's weights over that of these weights; "
-             "as timm's agc, without the head")
+             "Adaptive gradient clipping (AGC, as timm's): maximum ratio of gradient norm to "
+             "weight norm of each output unit. The head is not clipped. For example 0.01.")
         .exactly_one({"norm", "value", "adaptive"});
     return keys;
   });

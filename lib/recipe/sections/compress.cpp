@@ -9,13 +9,20 @@ namespace scaletrain::recipe {
 TypePtr describe(std::optional<Compress>& value) {
   return optional(value, [](Compress& inner) {
     auto keys = std::make_unique<Object>();
-    keys->require("name", choice(inner.name, {"bf16", "fp16", "powersgd", "onebit", "int8"}),
-                  "bf16, fp16: half the bytes; int8: a quarter; onebit: a 28th; powersgd: two thin "
-                  "factors of each matrix; the last three add what was not sent to the next "
-                  "gradients")
-        .add("rank", integer(inner.rank, from(1).to(1024)), "of powersgd: columns of its factors")
+    keys->require(
+            "name",
+            choice(inner.name,
+                   {{"bf16", "Gradients as bfloat16: half the bytes."},
+                    {"fp16", "Gradients as float16: half the bytes."},
+                    {"powersgd",
+                     "PowerSGD: two low-rank factors of each matrix, with error feedback."},
+                    {"onebit", "Sign of each element, a 28th of the bytes, with error feedback."},
+                    {"int8", "8-bit integers, a quarter of the bytes, with error feedback."}}),
+            "Compression method. powersgd, onebit and int8 use error feedback.")
+        .add("rank", integer(inner.rank, from(1).to(1024)),
+             "Rank of PowerSGD's factors, in columns. Default: 4.")
         .add("warmup", integer(inner.warmup, from(0).to(kMostCount)),
-             "first steps of the training that exchange gradients as without")
+             "First steps of training without compression. Default: 0.")
         .set_short_for("name");
     return keys;
   });

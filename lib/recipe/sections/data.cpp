@@ -16,10 +16,13 @@ constexpr const char* kExtraPrefix = "extra/";
 
 TypePtr bad_samples(BadSamples& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("policy", choice(value.policy, {"fail", "skip"}),
-            "end the run, or take other samples in their place and list them")
+  keys->add("policy",
+            choice(value.policy, {{"fail", "End the run."},
+                                  {"skip", "Use another sample instead and list the bad one."}}),
+            "Reaction to an image that does not decode. Default: fail.")
       .add("max_rate", number(value.max_rate, from(0).to(1)),
-           "part of the samples that may be skipped, of 1,000 at least; more end the run")
+           "Maximum share of samples that may be skipped, counted over at least 1,000 samples; "
+           "more ends the run. Default: 0.01.")
       .set_short_for("policy");
   return keys;
 }
@@ -27,26 +30,33 @@ TypePtr bad_samples(BadSamples& value) {
 TypePtr label(Label& value) {
   auto keys = std::make_unique<Object>();
   keys->add("field", text(value.field, "a name as cls, json or folder"),
-            "what follows the key in a member's name; folder: the folder in the key")
+            "Extension of the shard member with the label, or folder for the folder name in the "
+            "sample's key. Default: cls.")
       .add("key", text(value.key, "a key of the JSON object in the field"),
-           "of a field that is a JSON object; without it the field is the label itself")
+           "Key of the label in a JSON field, for example \"label\". Default: the field is the "
+           "label itself.")
       .set_short_for("field");
   return keys;
 }
 
 TypePtr normalize(Normalize& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("mean", numbers(value.mean, 3, from(0).to(1)), "of red, green, blue; values are 0 to 1")
-      .add("std", numbers(value.std, 3, above(0).to(10)), "of red, green, blue");
+  keys->add("mean", numbers(value.mean, 3, from(0).to(1)),
+            "Mean of red, green and blue, of pixel values from 0 to 1. Default: ImageNet's.")
+      .add("std", numbers(value.std, 3, above(0).to(10)),
+           "Standard deviation of red, green and blue, of pixel values from 0 to 1. Default: "
+           "ImageNet's.");
   return keys;
 }
 
 TypePtr cache(std::optional<Cache>& value) {
   return optional(value, [](Cache& inner) {
     auto keys = std::make_unique<Object>();
-    keys->require("folder", path(inner.folder), "on a disk or tmpfs of the node; jobs may share it")
+    keys->require("folder", path(inner.folder),
+                  "Cache folder on a local disk or tmpfs of each node. Several jobs may share it.")
         .require("max_bytes", integer(inner.max_bytes, from(1 << 20).to(9007199254740991.0)),
-                 "the least recently used shards are removed beyond it");
+                 "Maximum size of the cache in bytes. The least recently used shards are removed "
+                 "beyond it.");
     return keys;
   });
 }
@@ -148,57 +158,77 @@ Normalize for_channels(const Normalize& normalize, std::int64_t channels) {
 
 TypePtr describe(Data& value) {
   auto keys = std::make_unique<Object>();
-  keys->require("train", describe_train(value.train), "the samples to learn from")
-      .add("val", describe_held_out(value.val), "the samples that choose the best checkpoint")
-      .add("test", describe_held_out(value.test), "the samples that are looked at once, at the end")
+  keys->require("train", describe_train(value.train), "Training data.")
+      .add("val", describe_held_out(value.val),
+           "Validation data, evaluated during training; it selects the best checkpoint. Default: "
+           "none.")
+      .add("test", describe_held_out(value.test),
+           "Test data, evaluated once at the end of training. Default: none.")
       .add("extra", object_map<Source>(value.extra, describe_held_out),
-           "further held-out sets by name, looked at with each validation")
+           "Additional validation sets by name, evaluated with each validation. For example "
+           "{\"hard\": {\"shards\": \"hard.tar\"}}.")
       .add("image_size", integer(value.image_size, from(8).to(4096)),
-           "height and width of an image for the model")
+           "Image height and width of the model's input, in pixels. Default: 224.")
       .add("resize_ramp", describe(value.resize_ramp),
-           "images of training are smaller at first; held-out ones always have image_size")
+           "Progressive resizing: training images start smaller and grow to image_size. Validation "
+           "always uses image_size. Default: off.")
       .add("eval_resize", integer(value.eval_resize, from(0).to(8192)),
-           "what the shorter side of a held-out image becomes before the centre of image_size is "
-           "cut out, 256 for 224 as a rule; 0: image_size")
-      .add("eval_filter", choice(value.eval_filter, {"bilinear", "bicubic"}),
-           "how pixels of held-out images are weighed, always against aliasing")
+           "Length of the shorter side before the center crop of validation images, in pixels, for "
+           "example 256 for 224. Default: 0, image_size.")
+      .add("eval_filter",
+           choice(value.eval_filter,
+                  {{"bilinear", "Bilinear."}, {"bicubic", "Bicubic, as most timm models."}}),
+           "Interpolation of validation images, always with antialiasing. Default: bilinear.")
       .add("context", integer(value.context, from(0).to(1 << 24)),
-           "tokens of a sample of a text; 0: the model's positions")
+           "Sequence length of a language model's samples, in tokens. Default: 0, the model's "
+           "positions.")
       .add("token_bytes", integer(value.token_bytes, from(0).to(4)),
-           "bytes of a token in a .bin without a header: 2 or 4; 0: as its card or its .idx says, "
-           "else 2, but needed for a vocab_size above 65536")
+           "Bytes of a token in a .bin file without header, 2 or 4. Default: 0, from its card or "
+           ".idx, else 2. Needed for a vocab_size above 65536.")
       .add("document_attention", flag(value.document_attention),
-           "a token sees nothing of the documents before its own; their ends are the card's "
-           "end_of_text")
+           "Document masking: attention does not cross document boundaries within a sequence. "
+           "Default: false. Boundaries are the card's end_of_text token.")
       .add("threads", integer(value.threads, from(0).to(1024)),
-           "decoding threads of a rank; 0: automatic")
-      .add("prefetch", integer(value.prefetch, from(1).to(1024)), "batches that are read ahead")
+           "Decoding threads of a rank (num_workers elsewhere). Default: 0, automatic.")
+      .add("prefetch", integer(value.prefetch, from(1).to(1024)),
+           "Batches that are read ahead. Default: 4. More costs memory.")
       .add("shuffle_shards", integer(value.shuffle_shards, from(0).to(kMostCount)),
-           "samples are shuffled within groups of so many shards; 0: over all of them")
-      .add("order", choice(value.order, {"indexed", "streamed"}),
-           "indexed: any sample may follow any other; streamed: ranks read their own shards, one "
-           "after the other")
-      .add("lanes", integer(value.lanes, from(1).to(65536)),
-           "streams of the streamed order; a multiple of the number of ranks")
+           "Shuffle window in shards: samples are permuted within groups of this many. Default: 0, "
+           "over all shards.")
+      .add("order",
+           choice(value.order, {{"indexed", "Random access: a global shuffle over all samples."},
+                                {"streamed", "Sequential: each rank streams its own shards."}}),
+           "Order in which shards are read. Default: indexed.")
+      .add(
+          "lanes", integer(value.lanes, from(1).to(65536)),
+          "Parallel streams of the streamed order, a multiple of the number of ranks. Default: 64.")
       .add("samples_per_epoch", integer(value.samples_per_epoch, from(0).to(1e15)),
-           "length of an epoch; 0: as many as the training set has")
-      .add("bad_samples", bad_samples(value.bad_samples), "images that do not decode")
+           "Epoch length in samples. Default: 0, the size of the training set.")
+      .add("bad_samples", bad_samples(value.bad_samples), "Handling of images that do not decode.")
       .add("index_cache", path(value.index_cache),
-           "folder for the shards' indexes; without it they are put beside the shards, where that "
-           "folder can be written")
+           "Folder for shard indexes. Default: beside the shards where that folder is writable.")
       .add("cache", cache(value.cache),
-           "remote shards are kept as files; without it ranges are read from the server")
-      .add("normalize", normalize(value.normalize), "what is taken from the pixels and divided by")
-      .add("exif_orientation", flag(value.exif_orientation),
-           "pictures are turned as their EXIF says; torchvision does not")
-      .add("jpeg", choice(value.jpeg, {"strict", "lenient"}),
-           "lenient: what libjpeg only warns about is decoded, counted and reported")
+           "Disk cache of remote shards. Default: off; byte ranges are read from the server.")
+      .add("normalize", normalize(value.normalize),
+           "Input normalization: (pixel - mean) / std of each channel.")
+      .add(
+          "exif_orientation", flag(value.exif_orientation),
+          "Rotates images by their EXIF orientation. Default: false, as torchvision's ImageFolder.")
+      .add("jpeg",
+           choice(value.jpeg,
+                  {{"strict", "Images with decoder warnings count as undecodable."},
+                   {"lenient", "Images with decoder warnings are used, counted and reported."}}),
+           "Strictness of the JPEG decoder. Default: strict.")
       .add("max_pixels", integer(value.max_pixels, from(1).to(4e9)),
-           "of a picture; a larger one is no image, as bad_samples has it")
-      .add("label", label(value.label), "where shards have the class of a sample")
-      .add("label_format", choice(value.label_format, {"auto", "class_numbers", "multi_hot"}),
-           "how a label that is a list is read: [1, 4] as class_numbers is [0, 1, 0, 0, 1] as "
-           "multi_hot; auto: class_numbers, and what may be multi_hot is an error");
+           "Maximum number of pixels of an image; a larger one counts as undecodable "
+           "(bad_samples). Default: 100000000.")
+      .add("label", label(value.label), "Position of the class label in shards.")
+      .add("label_format",
+           choice(value.label_format,
+                  {{"auto", "class_numbers; a list that could be multi_hot is an error."},
+                   {"class_numbers", "Class indices: [1, 4]."},
+                   {"multi_hot", "One 0 or 1 a class: [0, 1, 0, 0, 1]."}}),
+           "Encoding of a label that is a list. Default: auto.");
   return keys;
 }
 

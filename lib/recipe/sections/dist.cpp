@@ -6,9 +6,11 @@ namespace scaletrain::recipe {
 
 TypePtr describe(Dist& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("cpu", choice(value.cpu, {"auto", "gloo", "shm"}),
-            "of CPUs: gloo is the network's; shm is memory that the ranks of one host share; auto "
-            "is shm where all ranks are on one host");
+  keys->add("cpu",
+            choice(value.cpu, {{"auto", "shm if all ranks are on one host, otherwise gloo."},
+                               {"gloo", "Gloo over TCP."},
+                               {"shm", "Shared memory of one host, faster than Gloo."}}),
+            "Backend of collectives on CPU tensors. Default: auto.");
   return keys;
 }
 

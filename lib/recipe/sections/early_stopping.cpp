@@ -9,11 +9,11 @@ TypePtr describe(std::optional<EarlyStopping>& value) {
   return optional(value, [](EarlyStopping& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("metric", measure_name(inner.metric),
-              "a measure of the task; without it that of checkpoint.best")
+              "Monitored validation metric. Default: that of checkpoint.best.")
         .add("patience", integer(inner.patience, from(1).to(1e9)),
-             "training ends after so many validations in a row that are no better")
+             "Number of validations in a row without improvement before training ends. Default: 5.")
         .add("min_delta", number(inner.min_delta, from(0).to(1e9)),
-             "a validation is better by more than this");
+             "Minimum improvement that counts, in units of the metric. Default: 0.");
     return keys;
   });
 }

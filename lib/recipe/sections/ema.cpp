@@ -10,11 +10,13 @@ TypePtr describe(std::optional<Ema>& value) {
   return optional(value, [](Ema& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("decay", one_or_more_numbers(inner.decay, from(0).below(1)),
-              "share of itself that the mean keeps at an update; of a list a mean for each")
+              "EMA decay: share that the average keeps in an update. Default: 0.9999. A list keeps "
+              "one EMA for each decay.")
         .add("warmup", flag(inner.warmup),
-             "it keeps 1 - (1 + n)^(-2/3) of itself after n updates, as long as that is less: "
-             "timm's --model-ema-warmup")
-        .add("every", integer(inner.every, from(1).to(1e9)), "steps from one update to the next");
+             "Warmup of the decay: 1 - (1 + n)^(-2/3) after n updates until it reaches decay, as "
+             "timm's --model-ema-warmup. Default: false.")
+        .add("every", integer(inner.every, from(1).to(1e9)),
+             "Optimizer steps between EMA updates. Default: 1.");
     return keys;
   });
 }

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "lib/core/compressed_name.h"
 #include "lib/core/url.h"
+#include "lib/recipe/load.h"
 #include "lib/recipe/recipe.h"
+#include "lib/recipe/schema/node.h"
+#include "lib/recipe/schema/type.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::recipe {
@@ -187,14 +191,26 @@ bool covers(std::string_view key, std::string_view pointer) {
   return pointer.starts_with(key) && (pointer.size() == key.size() || pointer[key.size()] == '/');
 }
 
+// Whether every key of `object`, which lies at `pointer`, was written.
+bool is_written(const Json& object, const std::string& pointer,
+                const std::map<std::string, std::string>& origins) {
+  if (!object.is_object()) return origins.contains(pointer);
+  for (const auto& [name, value] : object.items()) {
+    if (!is_written(value, child_pointer(pointer, name), origins)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::string> idle_keys(const Recipe& recipe,
                                    const std::map<std::string, std::string>& origins) {
   std::vector<std::string> result;
   std::set<std::string_view> reported;
+  const bool is_in_full = is_written(Json::parse(to_json(recipe)), "", origins);
   for (const auto& origin : origins) {
     const std::string& pointer = origin.first;
+    if (is_in_full && !origin.second.starts_with("--set ")) continue;
     const auto* const rule = std::find_if(
         kIdleRules.begin(), kIdleRules.end(),
         [&](const IdleRule& one) { return covers(one.pointer, pointer) && one.holds(recipe); });

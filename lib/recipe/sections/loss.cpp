@@ -13,11 +13,14 @@ namespace scaletrain::recipe {
 TypePtr describe(Loss& value) {
   return component(value, losses(), [&value](Object& keys, const Row* /*row*/) {
     keys.add("label_smoothing", number(value.label_smoothing, from(0).below(1)),
-             "share of the target that is spread over all classes")
+             "Label smoothing: share of the target that is spread over all classes. Default: 0. "
+             "For example 0.1.")
         .add("class_weights", numbers(value.class_weights, from(0)),
-             "a factor of each class, as `weight` of PyTorch's losses; without it all count alike")
+             "Loss weight of each class, as `weight` of PyTorch's losses. Default: all 1. For "
+             "example [1, 5] for two classes.")
         .add("chunk", integer(value.chunk, from(0).to(1e9)),
-             "saves memory: tokens that a language model's head and loss take at a time; 0: all");
+             "Chunked loss: tokens that a language model's head and loss compute at a time. Saves "
+             "memory of the logits. Default: 0, all at once.");
   });
 }
 

@@ -13,14 +13,17 @@ TypePtr describe(std::optional<Mix>& value) {
   return optional(value, [](Mix& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("mixup", number(inner.mixup, from(0).to(100)),
-              "alpha of the Beta distribution that images are averaged by; 0: no mixup")
+              "Mixup alpha, of the Beta distribution of blending weights. Default: 0, off. For "
+              "example 0.2.")
         .add("cutmix", number(inner.cutmix, from(0).to(100)),
-             "alpha of the Beta distribution that boxes are exchanged by; 0: no cutmix")
-        .add("probability", number(inner.probability, from(0).to(1)), "share of the pairs mixed")
+             "CutMix alpha, of the Beta distribution of box sizes. Default: 0, off. For example "
+             "1.0.")
+        .add("probability", number(inner.probability, from(0).to(1)),
+             "Probability that a pair of images is mixed. Default: 1.")
         .add("cutmix_share", number(inner.cutmix_share, from(0).to(1)),
-             "of them cutmix, where both are asked for")
+             "Probability of CutMix instead of Mixup if both are on. Default: 0.5.")
         .add("off_epochs", integer(inner.off_epochs, from(0).to(kMostCount)),
-             "in so many epochs at the end nothing is mixed")
+             "Number of last epochs without mixing. Default: 0.")
         .at_least_one({"mixup", "cutmix"});
     return keys;
   });

@@ -25,15 +25,19 @@ std::string norm_of(const Model& model) {
 
 TypePtr describe(Model& value) {
   return component(value, value.catalog->models, [&value](Object& keys, const Row* row) {
-    keys.add("weights", describe(value.weights), "what it starts from; a resume does not read it")
+    keys.add("weights", describe(value.weights),
+             "Pretrained weights to start from. Default: random initialization. A resume does not "
+             "read them.")
         .add("freeze", texts(value.freeze, "a name of parameters, with * for any characters"),
-             "parameters that are not trained; a BatchNorm among them keeps its statistics");
+             "Frozen parameters, for example `layer1.*`. They are not trained; frozen BatchNorm "
+             "layers keep their running statistics.");
     if (row != nullptr && find_task(row->task)->reads != TaskRow::Reads::kImages) return;
     keys.require("num_classes", integer(value.num_classes, from(1).to(kMostCount)),
-                 "number of classes")
+                 "Number of classes of the classification head.")
         .add("in_channels", integer(value.in_channels, from(1).to(3)),
-             "channels of an image: 3, red, green and blue; 1, its brightness as Pillow's \"L\"")
-        .add("linear_probe", flag(value.linear_probe), "nothing but the head is trained");
+             "Input channels: 3 for RGB, 1 for grayscale as Pillow's \"L\". Default: 3.")
+        .add("linear_probe", flag(value.linear_probe),
+             "Linear probing: trains only the head and freezes the backbone. Default: false.");
   });
 }
 

@@ -12,15 +12,16 @@ TypePtr describe(std::optional<Offload>& value) {
   return optional(value, [](Offload& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("activations", flag(inner.activations),
-              "what forward keeps for backward, but for the last unit's")
+              "Activation offload: activations wait in host memory for backward, except those of "
+              "the last unit. Default: false.")
         .add("parameters", flag(inner.parameters),
-             "the parts of a model that ranks hold together; before a unit runs each rank's is "
-             "copied to the device and gathered from there. Needs optimizer too")
+             "Parameter offload of sharded models: each rank's shard is in host memory and copied "
+             "to the GPU before its all-gather. Default: false. Needs optimizer too.")
         .add("optimizer", flag(inner.optimizer),
-             "the optimizer's state, and with it the update of the weights")
+             "Optimizer offload: optimizer state and update run on the CPU. Default: false.")
         .add("optimizer_folder", path(inner.optimizer_folder),
-             "on a disk, NVMe at best, of each node: a file there has the optimizer's state in "
-             "place of the host's memory, which holds three pieces of it at a time")
+             "NVMe offload: folder on a local disk of each node for the optimizer state. Host "
+             "memory then holds three parts of it at a time. Default: host memory.")
         .at_least_one({"activations", "parameters", "optimizer"});
     return keys;
   });

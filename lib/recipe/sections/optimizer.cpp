@@ -13,13 +13,15 @@ namespace {
 TypePtr describe_group(OptimizerGroup& value) {
   auto keys = std::make_unique<Object>();
   keys->require("match", text(value.match, "a name of parameters, with * for any characters"),
-                "whose they are")
+                "Pattern of the parameter names of this group, for example `head.*`.")
       .add("lr_scale", number(value.lr_scale, above(0).to(1000)),
-           "their lr over what it would be, layer_decay included")
+           "Learning rate multiplier of the group, on top of layer_decay. Default: 1. For example "
+           "0.1.")
       .add("weight_decay",
            optional(value.weight_decay,
                     [](double& inner) { return number(inner, from(0).to(1000)); }),
-           "theirs, norms and biases among them");
+           "Weight decay of the group, also for its norms and biases. Default: that of the "
+           "optimizer.");
   return keys;
 }
 
@@ -27,28 +29,38 @@ TypePtr describe_group(OptimizerGroup& value) {
 
 TypePtr describe(Optimizer& value) {
   return component(value, optimizers(), [&value](Object& keys, const Row* /*row*/) {
-    keys.require("lr", number(value.lr, above(0).to(1000)), "peak learning rate")
+    keys.require("lr", number(value.lr, above(0).to(1000)),
+                 "Base learning rate after warmup, for example 0.001. Scaled with the global batch "
+                 "when `lr_base_batch` is set.")
         .add("weight_decay", number(value.weight_decay, from(0).to(1000)),
-             "how strongly weights are pulled to zero")
+             "Weight decay (L2) coefficient. Default: 0. For example 0.05 with AdamW. Norms and "
+             "biases are excluded unless `decay_norm_and_bias` is set.")
         .add("weight_decay_end",
              optional(value.weight_decay_end,
                       [](double& inner) { return number(inner, from(0).to(1000)); }),
-             "weight_decay goes there over the whole training, by half a cosine as DINO's")
+             "Final weight decay, reached over the whole training along half a cosine, as DINO's. "
+             "Default: constant weight decay.")
         .add("decay_norm_and_bias", flag(value.decay_norm_and_bias),
-             "weight decay for norms and biases too")
+             "Applies weight decay to norms and biases too. Default: false.")
         .add("layer_decay", number(value.layer_decay, above(0).to(1)),
-             "lr of a layer over that of the next one towards the head, which has lr itself; as "
-             "timm's --layer-decay")
+             "Layer-wise learning rate decay, as timm's --layer-decay: each layer's lr over that "
+             "of the next layer towards the head. Default: 1, off. For example 0.75.")
         .add("lr_base_batch",
              optional(value.lr_base_batch,
                       [](std::int64_t& inner) { return integer(inner, from(1).to(1e9)); }),
-             "lr is meant for this global batch, and scaled with the real one")
-        .add("lr_scaling", choice(value.lr_scaling, {"linear", "sqrt"}),
-             "by how much: real batch / lr_base_batch, or the square root of that")
+             "Reference global batch of lr. The actual lr is scaled by global batch / this, as "
+             "lr_scaling says. Default: no scaling. For example 256.")
+        .add("lr_scaling",
+             choice(value.lr_scaling,
+                    {{"linear", "lr x global batch / lr_base_batch."},
+                     {"sqrt", "lr x square root of (global batch / lr_base_batch)."}}),
+             "Batch-size scaling of the learning rate, with lr_base_batch. Default: linear.")
         .add("groups", object_list<OptimizerGroup>(value.groups, describe_group),
-             "parameters that are trained otherwise, the first group whose pattern they fit")
+             "Parameter groups with their own lr and weight decay. A parameter belongs to the "
+             "first group whose pattern matches.")
         .add("centralize_gradients", flag(value.centralize_gradients),
-             "the gradient of each output of a layer gets a mean of 0");
+             "Gradient centralization: subtracts the mean of each output unit's gradient. Default: "
+             "false.");
   });
 }
 

@@ -5,7 +5,6 @@
 #include "lib/core/error.h"
 #include "lib/recipe/schema/object.h"
 #include "lib/recipe/sections/checkpoint.h"
-#include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/precision.h"
 
 namespace scaletrain::recipe {
@@ -67,10 +66,15 @@ void check_stages(const Parallel& parallel, const Model& model, const Node& tree
 TypePtr types_of(std::optional<ShardTypes>& value) {
   return optional(value, [](ShardTypes& inner) {
     auto keys = std::make_unique<Object>();
-    keys->add("parameters", choice(inner.parameters, {"bf16", "fp32"}),
-              "of linear layers and convolutions, as they are gathered before their unit; a rank's "
-              "parts stay fp32")
-        .add("reduce", choice(inner.reduce, {"bf16", "fp32"}), "gradients, as they are added up")
+    keys->add("parameters",
+              choice(inner.parameters,
+                     {{"bf16", "Half the bytes; weights are rounded."}, {"fp32", "Exact."}}),
+              "Dtype of the all-gather of linear and convolution weights. Default: fp32. Local "
+              "shards stay fp32.")
+        .add("reduce",
+             choice(inner.reduce,
+                    {{"bf16", "Half the bytes; gradients are rounded."}, {"fp32", "Exact."}}),
+             "Dtype of the gradient reduce-scatter. Default: fp32.")
         .at_least_one({"parameters", "reduce"});
     return keys;
   });
@@ -101,35 +105,49 @@ TypePtr describe(Parallel& value) {
   keys->add("replica",
             optional(value.replica,
                      [](std::int64_t& count) { return integer(count, from(1).to(kMostRanks)); }),
-            "copies of the model, which train on other samples; without it all ranks that are left")
+            "Data-parallel size: number of model replicas, each on other samples. Default: all "
+            "ranks that the other axes leave.")
       .add("shard", integer(value.shard, from(1).to(kMostRanks)),
-           "ranks that hold a copy together, each a part, and train on other samples too")
-      .add("shard_level", choice(value.shard_level, {"optimizer", "gradients", "parameters"}),
-           "what a rank has a part of: the optimizer's state; the gradients too; the parameters "
-           "too, all of which are there while their unit runs: ZeRO-1, -2, -3")
-      .add("types", types_of(value.types), "the numbers that these ranks exchange")
-      .add("expert", integer(value.expert, from(1).to(kMostRanks)),
-           "of the ranks that train on other samples those that hold the experts of a mixture "
-           "together, each some of them; a multiple of shard that divides their number and that "
-           "of the experts")
+           "Sharding group size of ZeRO/FSDP: ranks that hold one copy together, on different "
+           "samples. Default: 1, no sharding.")
       .add(
-          "context", integer(value.context, from(1).to(kMostContextRanks)),
-          "ranks that share each sequence, and have all of the model: each has some of the tokens, "
-          "and keys and values go around")
+          "shard_level",
+          choice(value.shard_level,
+                 {{"optimizer", "ZeRO-1: optimizer state."},
+                  {"gradients", "ZeRO-2: gradients too."},
+                  {"parameters", "ZeRO-3, FSDP: parameters too, gathered while their unit runs."}}),
+          "ZeRO stage: state that is sharded. Default: parameters.")
+      .add("types", types_of(value.types),
+           "Communication dtypes of sharded models, as FSDP's MixedPrecisionPolicy.")
+      .add("expert", integer(value.expert, from(1).to(kMostRanks)),
+           "Expert-parallel size. Divides the data-parallel size and the number of experts, and is "
+           "a multiple of `shard`. Default: 1.")
+      .add("context", integer(value.context, from(1).to(kMostContextRanks)),
+           "Context-parallel size (ring attention): ranks that split each sequence; keys and "
+           "values circulate. Default: 1.")
       .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
-           "ranks that share each layer of a model, and train on the same samples")
+           "Tensor-parallel size: ranks that split each layer and train on the same samples. "
+           "Default: 1.")
       .add("sequence", flag(value.sequence),
-           "they share what lies between those layers too: each has some of the tokens")
+           "Sequence parallelism: splits activations between tensor-parallel layers along tokens. "
+           "Default: false. Needs tensor above 1.")
       .add("pipeline", integer(value.pipeline, from(1).to(kMostRanks)),
-           "ranks that have the model's units one behind the other; the micro-batches of a step "
-           "(batch) are on their way through them at the same time")
-      .add("schedule", choice(value.schedule, {"1f1b", "gpipe", "interleaved", "zero_bubble"}),
-           "of a pipeline: in which order each rank takes micro-batches forward and backward")
+           "Pipeline-parallel size: number of ranks that hold consecutive stages. Micro-batches "
+           "flow through them. Default: 1.")
+      .add("schedule",
+           choice(
+               value.schedule,
+               {{"1f1b", "One forward, one backward: few activations in memory."},
+                {"gpipe", "GPipe: all forward passes, then all backward passes."},
+                {"interleaved", "Interleaved 1F1B: several virtual stages a rank, smaller bubble."},
+                {"zero_bubble", "Zero bubble: weight gradients are deferred into the bubble."}}),
+           "Pipeline schedule: order of forward and backward micro-batches. Default: 1f1b.")
       .add("chunks", integer(value.chunks, from(2).to(kMostChunks)),
-           "of an interleaved schedule: stages of each rank")
-      .add("balance", choice(value.balance, {"parameters", "time"}),
-           "of a pipeline: what its stages have equal shares of; time is measured when training "
-           "begins");
+           "Virtual stages of each rank, for the interleaved schedule. Default: 2.")
+      .add("balance",
+           choice(value.balance, {{"parameters", "Equal numbers of parameters."},
+                                  {"time", "Equal compute time, measured when training begins."}}),
+           "Criterion for balancing pipeline stages. Default: parameters.");
   return keys;
 }
 
@@ -151,8 +169,8 @@ void check(const Parallel& parallel, const Precision& precision, const Node& tre
   }
 }
 
-void check(const Parallel& parallel, const Optimizer& optimizer, const Checkpoint& checkpoint,
-           const Node& tree, Problems& problems) {
+void check(const Parallel& parallel, const Checkpoint& checkpoint, const Node& tree,
+           Problems& problems) {
   const std::int64_t shard = parallel.shard;
   if (checkpoint.writers == "rank_0" && (shard > 1 || parallel.pipeline > 1)) {
     const bool is_shard = shard > 1;
@@ -160,15 +178,6 @@ void check(const Parallel& parallel, const Optimizer& optimizer, const Checkpoin
                  fmt::format("rank 0 has only its part of the model, of \"{}\": {}",
                              is_shard ? "shard" : "pipeline", is_shard ? shard : parallel.pipeline),
                  R"(use "auto": each rank writes its own part)");
-  }
-  if (shard == 1) return;
-  if (optimizer.centralize_gradients && optimizer.name == "schedule_free_adamw") {
-    problems.add(
-        written_at(tree, {"optimizer", "centralize_gradients"}), "/optimizer/centralize_gradients",
-        fmt::format("looks at whole tensors, whose weights for evaluation {} has by parts, "
-                    "of \"shard\": {}",
-                    optimizer.name, shard),
-        R"(leave it out, or use "shard": 1)");
   }
 }
 

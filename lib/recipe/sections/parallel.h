@@ -15,7 +15,6 @@
 
 namespace scaletrain::recipe {
 
-struct Optimizer;
 struct Checkpoint;
 struct Precision;
 
@@ -59,8 +58,8 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
 void check_micro_batches(const Parallel& parallel, const BatchPlan& batch);
 
 // What does not go with ranks that have parts of tensors.
-void check(const Parallel& parallel, const Optimizer& optimizer, const Checkpoint& checkpoint,
-           const Node& tree, Problems& problems);
+void check(const Parallel& parallel, const Checkpoint& checkpoint, const Node& tree,
+           Problems& problems);
 // What the types of exchanges need.
 void check(const Parallel& parallel, const Precision& precision, const Node& tree,
            Problems& problems);

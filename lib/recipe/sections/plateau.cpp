@@ -8,15 +8,17 @@ namespace scaletrain::recipe {
 TypePtr describe(Plateau& value) {
   auto keys = std::make_unique<Object>();
   keys->add("metric", measure_name(value.metric),
-            "a measure of the task; without it that of checkpoint.best")
-      .add("factor", number(value.factor, above(0).below(1)), "factor of a drop")
+            "Monitored validation metric. Default: that of checkpoint.best.")
+      .add("factor", number(value.factor, above(0).below(1)),
+           "Factor of the learning rate at a drop. Default: 0.1.")
       .add("patience", integer(value.patience, from(0).to(1e9)),
-           "it drops after more than so many validations in a row that are no better")
+           "Number of validations in a row without improvement that are tolerated before a drop. "
+           "Default: 10.")
       .add("threshold", number(value.threshold, from(0).below(1)),
-           "a validation is better by more than this share of the best")
+           "Minimum improvement that counts, as a share of the best value. Default: 0.0001.")
       .add("cooldown", integer(value.cooldown, from(0).to(1e9)),
-           "so many validations after a drop are not counted")
-      .add("min_lr", number(value.min_lr, from(0).to(1000)), "the learning rate falls no lower");
+           "Number of validations after a drop that are not counted. Default: 0.")
+      .add("min_lr", number(value.min_lr, from(0).to(1000)), "Minimum learning rate. Default: 0.");
   return keys;
 }
 

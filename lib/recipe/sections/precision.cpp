@@ -9,7 +9,8 @@ namespace scaletrain::recipe {
 TypePtr describe(Precision& value) {
   return component(value, precisions(), [&value](Object& keys, const Row* /*row*/) {
     keys.add("keep", texts(value.keep, "a name of linear layers, with * for any characters"),
-             "of fp8: layers that stay in bf16, as the first and the last ones do");
+             "Linear layers that stay in bf16 with fp8, for example `head`. The first and last "
+             "ones always do.");
   });
 }
 

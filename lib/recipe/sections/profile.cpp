@@ -8,8 +8,10 @@ TypePtr describe(std::optional<Profile>& value) {
   return optional(value, [](Profile& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("after", integer(inner.after, from(0).to(1e12)),
-              "steps before it begins, from the start or the resume: the first ones are slower")
-        .add("steps", integer(inner.steps, from(1).to(1000)), "steps that are in it");
+              "Number of steps before the trace, from start or resume. Default: 10, because the "
+              "first steps are slower.")
+        .add("steps", integer(inner.steps, from(1).to(1000)),
+             "Number of traced steps. Default: 3.");
     return keys;
   });
 }

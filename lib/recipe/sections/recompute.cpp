@@ -12,20 +12,21 @@ TypePtr describe(std::optional<Recompute>& value) {
     keys->add("units",
               optional(inner.units,
                        [](std::string& text) {
-                         return choice(text, {"none", "all"});
+                         return choice(text, {{"none", "No activation checkpointing."},
+                                              {"all", "Every unit but the last."}});
                        }),
-              "of all units, or of none, activations are computed again in backward")
+              "Recomputes the activations of all units, or of none.")
         .add("every",
              optional(inner.every,
                       [](std::int64_t& count) { return integer(count, from(1).to(kMostCount)); }),
-             "one unit of so many, from the first one on")
+             "Recomputes one unit of this many, starting with the first. For example 2.")
         .add("match", texts(inner.match, "a name of units, with * for any characters"),
-             "units by their names: `h.*`")
+             "Recomputes the units with these names, for example `h.*`.")
         .add("budget_mb",
              optional(inner.budget_mb,
                       [](std::int64_t& count) { return integer(count, from(1).to(1e9)); }),
-             "units that are measured and chosen when training begins, so that a device's "
-             "activations stay within so many megabytes")
+             "Selective activation checkpointing: measures the units when training begins and "
+             "recomputes enough to keep activations within this many megabytes a device.")
         .exactly_one({"units", "every", "match", "budget_mb"})
         .set_short_for("units");
     return keys;

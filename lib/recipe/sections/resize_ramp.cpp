@@ -17,12 +17,14 @@ TypePtr length_of_data(Duration& value, bool may_be_zero) {
 TypePtr describe(std::optional<ResizeRamp>& value) {
   return optional(value, [](ResizeRamp& inner) {
     auto keys = std::make_unique<Object>();
-    keys->require("from", integer(inner.from, from(8).to(4096)), "height and width at first")
-        .add("start", length_of_data(inner.start, true), "how long they stay that")
+    keys->require("from", integer(inner.from, from(8).to(4096)),
+                  "Initial image height and width, in pixels.")
+        .add("start", length_of_data(inner.start, true),
+             "Training time at the initial size, in steps or epochs. Default: 0 epochs.")
         .require("over", length_of_data(inner.over, false),
-                 "how long they grow from there to image_size")
+                 "Training time of the growth to image_size, in steps or epochs.")
         .add("multiple_of", integer(inner.multiple_of, from(1).to(4096)),
-             "a size on the way is the nearest multiple of this");
+             "Rounds sizes to the nearest multiple of this many pixels. Default: 32.");
     return keys;
   });
 }

@@ -8,10 +8,10 @@ TypePtr describe(std::optional<Sam>& value) {
   return optional(value, [](Sam& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("rho", number(inner.rho, above(0).to(1000)),
-              "how far away the gradients are taken, as L2 norm over all weights")
+              "Neighborhood radius: L2 norm of the weight perturbation. Default: 0.05.")
         .add("adaptive", flag(inner.adaptive),
-             "ASAM: each weight moves in proportion to its size, with a rho about ten times as "
-             "large");
+             "Adaptive SAM (ASAM): scales the perturbation by each weight's size. Use a rho about "
+             "ten times as large. Default: false.");
     return keys;
   });
 }

@@ -16,18 +16,27 @@ TypePtr length(std::optional<Duration>& value) {
 
 TypePtr describe(Schedule& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("warmup", length(value.warmup), "how long the learning rate rises to lr")
+  keys->add("warmup", length(value.warmup),
+            "Learning rate warmup in steps or epochs, for example {\"epochs\": 5}. Default: none.")
       .add("warmup_from", number(value.warmup_from, from(0).below(1)),
-           "what it rises from, over lr; 0: one step's share of lr")
-      .add("warmup_shape", choice(value.warmup_shape, {"linear", "exponential"}),
-           "in a straight line, or by the same factor each step, which needs warmup_from above 0")
-      .add("decay", component(value.decay, schedules()), "how it goes on from there")
+           "Initial learning rate of the warmup, as a share of lr. Default: 0, which starts at one "
+           "step's share of lr.")
+      .add("warmup_shape",
+           choice(value.warmup_shape,
+                  {{"linear", "Straight line."},
+                   {"exponential", "Equal factor each step; needs warmup_from above 0."}}),
+           "Shape of the warmup. Default: linear.")
+      .add("decay", component(value.decay, schedules()),
+           "Learning rate decay after the warmup. Default: constant.")
       .add("cooldown", length(value.cooldown),
-           "how long, at the end, it stays what the decay ended with")
+           "Final steps or epochs at the last learning rate of the decay. Default: none.")
       .add("plateau", optional(value.plateau, [](Plateau& inner) { return describe(inner); }),
-           "it drops besides where data.val gets no better, as PyTorch's ReduceLROnPlateau")
-      .add("by", choice(value.by, {"step", "epoch"}),
-           "the decay moves with each step, or only where an epoch begins")
+           "Lowers the learning rate when validation stops improving, as PyTorch's "
+           "ReduceLROnPlateau. Default: off.")
+      .add("by",
+           choice(value.by, {{"step", "Changes with every step."},
+                             {"epoch", "Changes only at the start of an epoch."}}),
+           "Granularity of the decay. Default: step.")
       .set_short_for("decay");
   return keys;
 }

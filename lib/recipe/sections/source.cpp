@@ -17,44 +17,50 @@ namespace {
 TypePtr sample_count(std::int64_t& value) { return integer(value, from(1).to(1e15)); }
 
 void add_places(Object& keys, Source& value) {
-  keys.add("shards", shard_list(value.shards), "tar shards in WebDataset form")
-      .add("folder", path(value.folder), "a folder with one sub-folder of images per class");
+  keys.add("shards", shard_list(value.shards),
+           "WebDataset tar shards, for example `train-{000000..000146}.tar`. Paths and URLs.")
+      .add("folder", path(value.folder),
+           "Image folder with one sub-folder a class, as torchvision's ImageFolder.");
 }
 
 void add_tokens(Object& keys, Source& value) {
   keys.add("tokens", token_list(value.tokens),
-           "files of tokens (.bin, .npy, .tar) for a language model");
+           "Token files (.bin, .npy, .tar) of a language model.");
 }
 
 void add_limit(Object& keys, Source& value) {
   keys.add("limit", optional(value.limit, sample_count),
-           "at most so many of its samples, the same in every run");
+           "Maximum number of samples, the same subset in every run. Default: all.");
 }
 
 void add_balanced(Object& keys, Source& value) {
-  keys.add("balanced", flag(value.balanced), "every class as often as every other");
+  keys.add("balanced", flag(value.balanced),
+           "Class-balanced sampling: every class is drawn equally often. Default: false.");
 }
 
 void add_cache(Object& keys, Source& value) {
   keys.add(
       "cache",
-      optional(
-          value.cache,
-          [](SampleCache& inner) {
-            auto cache = std::make_unique<Object>();
-            cache->add("name", choice(inner.name, {"memory"}), "where: in the memory of each rank")
-                .add("max_bytes", integer(inner.max_bytes, from(1).to(9007199254740991.0)),
-                     "of a rank; samples that do not fit are read each time")
-                .set_short_for("name");
-            return cache;
-          }),
-      "its samples, as they are stored, are kept once they were read: for small sets");
+      optional(value.cache,
+               [](SampleCache& inner) {
+                 auto cache = std::make_unique<Object>();
+                 cache
+                     ->add("name", choice(inner.name, {{"memory", "Host memory of each rank."}}),
+                           "Place of the cache. Default: memory.")
+                     .add("max_bytes", integer(inner.max_bytes, from(1).to(9007199254740991.0)),
+                          "Maximum cache size of a rank in bytes. Default: 1073741824. Samples "
+                          "beyond it are read again.")
+                     .set_short_for("name");
+                 return cache;
+               }),
+      "Cache of the encoded samples after the first read, for small data sets. Default: off.");
 }
 
 TypePtr mixed_source(Source& value) {
   auto keys = std::make_unique<Object>();
   add_places(*keys, value);
-  keys->add("weight", number(value.weight, above(0).to(1e6)), "how much of an epoch is its");
+  keys->add("weight", number(value.weight, above(0).to(1e6)),
+            "Sampling weight of this source, relative to the others. Default: 1.");
   add_limit(*keys, value);
   add_balanced(*keys, value);
   keys->exactly_one({"shards", "folder"});
@@ -116,16 +122,16 @@ TypePtr describe_train(Source& value) {
   add_places(*keys, value);
   add_tokens(*keys, value);
   keys->add("sources", object_list<Source>(value.sources, mixed_source),
-            "several sources, mixed by weight")
+            "Mixture of several sources, sampled by weight.")
       .exactly_one({"shards", "folder", "tokens", "sources"});
   add_limit(*keys, value);
   add_balanced(*keys, value);
   add_cache(*keys, value);
   keys->add("augment", components(value.augment, transforms(), augment_presets()),
-            "what is done to an image at random, in this order")
+            "Data augmentation: a preset or a list of transforms, applied in order. Default: none.")
       .add("repeats", integer(value.repeats, from(1).to(64)),
-           "repeated augmentation: how often a sample comes in a global batch, with other draws "
-           "each time; an epoch has so many times fewer samples");
+           "Repeated augmentation: copies of a sample in a global batch, each augmented "
+           "differently. An epoch covers fewer samples by this factor. Default: 1.");
   return keys;
 }
 

@@ -24,14 +24,19 @@ TypePtr describe(std::optional<Swa>& value) {
     auto keys = std::make_unique<Object>();
     keys->add("start",
               optional(inner.start, [](Duration& start) { return duration(start, countable()); }),
-              "training before the first weights count; without it three quarters of all")
+              "Training before the first averaged weights, in steps or epochs. Default: three "
+              "quarters of the training.")
         .add("every", duration(inner.every, countable()),
-             "from weights that count to the next that do")
+             "Interval between averaged weights, in steps or epochs. Default: 1 epoch.")
         .add("lr", optional(inner.lr, [](double& lr) { return number(lr, above(0).to(1000)); }),
-             "learning rate from start on, as PyTorch's SWALR; without it the schedule's")
+             "SWA learning rate from start on, as PyTorch's SWALR. Default: the schedule's.")
         .add("anneal", duration(inner.anneal, countable(), true),
-             "how long it goes from the schedule's to this one")
-        .add("anneal_strategy", choice(inner.anneal_strategy, {"cos", "linear"}), "and how");
+             "Transition from the schedule's learning rate to the SWA learning rate, in steps or "
+             "epochs. Default: 10 epochs.")
+        .add("anneal_strategy",
+             choice(inner.anneal_strategy,
+                    {{"cos", "Half a cosine."}, {"linear", "Straight line."}}),
+             "Shape of the transition. Default: cos.");
     return keys;
   });
 }

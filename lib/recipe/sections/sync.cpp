@@ -20,9 +20,10 @@ std::int64_t steps_of(const Sync& sync) {
 TypePtr describe(OuterOptimizer& value) {
   auto keys = std::make_unique<Object>();
   keys->add("lr", number(value.lr, above(0).to(1000)),
-            "learning rate; 1 without momentum goes to the mean")
+            "Outer learning rate. Default: 0.7. With 1 and no momentum the outer step is the mean "
+            "of the replicas.")
       .add("momentum", number(value.momentum, from(0).below(1)),
-           "Nesterov's: share of the last outer step that is kept");
+           "Nesterov momentum of the outer optimizer. Default: 0.9.");
   return keys;
 }
 
@@ -51,23 +52,30 @@ void check_apart(const SyncedWith& with, const auto& refuse) {
 
 TypePtr describe(Sync& value) {
   auto keys = std::make_unique<Object>();
-  keys->add("name", choice(value.name, {"every_step", "periodic", "diloco", "async"}),
-            "every_step: gradients, in each step; periodic: the mean of the weights, now and then; "
-            "diloco: the same as one step of an outer optimizer; async: the mean, to which each "
-            "replica comes when it can")
+  keys->add(
+          "name",
+          choice(
+              value.name,
+              {{"every_step", "Synchronous data parallelism: all-reduces gradients every step."},
+               {"periodic", "Local SGD: averages the weights every `steps` steps."},
+               {"diloco", "DiLoCo: an outer optimizer step on the averaged change of the weights."},
+               {"async", "Asynchronous averaging: each replica averages when it is ready."}}),
+          "Synchronization method. Default: every_step.")
       .add("steps", integer(value.steps, from(0).to(kMostCount)),
-           "that each replica makes alone from one exchange to the next; 0: 8 of periodic and "
-           "async, 100 of diloco")
-      .add("outer", describe(value.outer), "of diloco: its outer optimizer")
+           "Local steps between synchronizations. Default: 8, or 100 with DiLoCo.")
+      .add("outer", describe(value.outer), "Outer optimizer of DiLoCo: SGD with Nesterov momentum.")
       .add("fragments", integer(value.fragments, from(1).to(4096)),
-           "of diloco: parts of the model, each exchanged at steps of its own")
+           "Streaming DiLoCo: number of model fragments, each synchronized at its own steps. "
+           "Default: 1.")
       .add("overlap", integer(value.overlap, from(0).to(kMostCount)),
-           "of diloco: steps that replicas go on for while a fragment is exchanged; 0: they wait")
+           "Streaming DiLoCo: local steps that overlap with the synchronization of a fragment. "
+           "Default: 0, replicas wait.")
       .add("mix", number(value.mix, from(0).below(1)),
-           "with overlap: share of a replica's own weights in those that it goes on from then; the "
-           "rest are the outer ones")
+           "With overlap: share of the replica's own weights when an outer step arrives. Default: "
+           "0.5.")
       .add("staleness", integer(value.staleness, from(0).to(kMostCount)),
-           "of async: exchanges that a replica may be ahead of the slowest one; there it waits")
+           "Asynchronous mode: maximum synchronizations ahead of the slowest replica before a "
+           "replica waits. Default: 4.")
       .set_short_for("name");
   return keys;
 }

@@ -12,19 +12,22 @@ TypePtr describe(std::optional<Weights>& value) {
     constexpr const char* kNames = "a name of tensors, with * for any characters";
     auto keys = std::make_unique<Object>();
     keys->require("path", path(inner.path),
-                  "a safetensors, .pt, .pth or .bin file, an index of several, a folder in timm's, "
-                  "torchvision's or Hugging Face's layout, a checkpoint or a run")
+                  "Weights file (safetensors, .pt, .pth, .bin or an index of several), timm, "
+                  "torchvision or Hugging Face folder, checkpoint or run.")
         .add("part", text(inner.part, "a key of the file, as model_ema"),
-             "of a file of torch.save; without it what is the model's")
+             "Key of a torch.save file that holds the state dict, for example model_ema. Default: "
+             "found automatically.")
         .add("new_head", flag(inner.new_head),
-             "the head stays as initialised, whatever the file has; without it where the number of "
-             "classes differs")
+             "Keeps the head randomly initialized. Default: false; a head with another number of "
+             "classes is initialized anyway.")
         .add("allow_missing", texts(inner.allow_missing, kNames),
-             "tensors of the model that may be missing: they stay as initialised")
+             "Patterns of model tensors that may be missing in the file; they stay initialized. "
+             "Default: none.")
         .add("allow_unused", texts(inner.allow_unused, kNames),
-             "tensors of the file that may be left")
+             "Patterns of file tensors that may stay unused. Default: none.")
         .add("allow_other", texts(inner.allow_other, "a key of the model, as rope_theta"),
-             "may differ from what config.json or the checkpoint's recipe says")
+             "Model keys that may differ from config.json or the checkpoint's recipe, for example "
+             "rope_theta. Default: none.")
         .set_short_for("path");
     return keys;
   });

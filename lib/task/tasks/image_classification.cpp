@@ -29,10 +29,11 @@ class ImageClassification : public Task {
       : Task(row),
         num_classes_(recipe.model.num_classes),
         sets_(recipe, recipe.model.num_classes),
-        input_(recipe.data.normalize, recipe.model.in_channels, device),
-        type_(input::image_type(recipe.precision)),
+        input_(recipe.data.normalize, recipe.model.in_channels, device,
+               input::image_type(recipe.precision)),
         loss_(nn::make_loss(recipe.loss, device)),
-        plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
+        plain_loss_(nn::make_plain_loss(recipe.loss, device)),
+        measures_top5_(recipe.model.num_classes > kTop || is_asked_for(recipe, "top5")) {
     if (recipe.mix) {
       mixer_.emplace(*recipe.mix, recipe.model.num_classes, recipe.seed,
                      recipe::first_unmixed_epoch(*recipe.mix, recipe.length));
@@ -46,7 +47,7 @@ class ImageClassification : public Task {
   Example prepare(const data::Batch& batch, bool training) const override {
     input::ImageTensors tensors = input_.prepare(batch);
     if (training && mixer_) mixer_->mix(tensors, batch.epoch, batch.position);
-    return {.input = tensors.images.to(type_), .target = std::move(tensors.targets)};
+    return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
   }
 
   std::int64_t exclusive_classes() const override { return num_classes_; }
@@ -66,7 +67,7 @@ class ImageClassification : public Task {
   std::int64_t sum_count() const override { return kSums; }
 
   at::Tensor sums(const at::Tensor& output, const Example& example) const override {
-    const at::Tensor logits = output.to(at::kFloat);
+    const at::Tensor logits = output.scalar_type() == at::kDouble ? output : output.to(at::kFloat);
     const std::int64_t top = std::min(kTop, logits.size(1));
     const at::Tensor best = std::get<1>(logits.topk(top, 1));  // [count, top], best first
     const at::Tensor hits = best.eq(example.target.unsqueeze(1));
@@ -79,20 +80,28 @@ class ImageClassification : public Task {
   std::vector<recipe::Measured> finish(Split /*split*/, std::span<const double> sums,
                                        const at::Tensor& /*scores*/) const override {
     const double count = std::max(sums[kTargets], 1.0);
-    return {{row().measure("top1"), sums[kTop1] / count},
-            {row().measure("top5"), sums[kTop5] / count},
-            {row().measure("loss"), sums[kLoss] / count}};
+    std::vector<recipe::Measured> found{{row().measure("top1"), sums[kTop1] / count}};
+    if (measures_top5_) found.push_back({row().measure("top5"), sums[kTop5] / count});
+    found.push_back({row().measure("loss"), sums[kLoss] / count});
+    return found;
   }
 
  private:
   bool weighs_alike() const { return mixer_ || loss_->weighs_alike(); }
 
+  // Of so few classes it is 1 whatever the model does.
+  static bool is_asked_for(const recipe::Recipe& recipe, const std::string& measure) {
+    return recipe.checkpoint.best.metric == measure ||
+           (recipe.early_stopping && recipe.early_stopping->metric == measure) ||
+           (recipe.schedule.plateau && recipe.schedule.plateau->metric == measure);
+  }
+
   std::int64_t num_classes_;
   ImageSets sets_;
   input::ImageInput input_;
-  at::ScalarType type_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
+  bool measures_top5_;
 };
 
 }  // namespace

@@ -9,9 +9,11 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/log.h"
 #include "lib/core/url.h"
 #include "lib/data/loader/token_stream.h"
 #include "lib/input/documents.h"
@@ -43,6 +45,7 @@ class LanguageModelling : public Task {
                                           .documents = data_.document_attention,
                                           .stores = reader.stores});
     if (split == Split::kTrain) masked_ = set->is_masked();
+    keep_tokenizer(*set, source.tokens.front());
     if (data_.document_attention) keep_end_of_text(*set, source.tokens.front());
     if (const auto bytes = set->bytes_per_token()) bytes_per_token_[split] = *bytes;
     const data::TokenLoaderOptions options{.seed = seed_,
@@ -115,6 +118,18 @@ class LanguageModelling : public Task {
                         .attend = cut_->attention(documents.numbers)}};
   }
 
+  // The same number is another token in a set of another tokenizer.
+  void keep_tokenizer(const data::TokenSet& set, const std::string& file) {
+    if (tokenizer_ && set.tokenizer() && tokenizer_ != set.tokenizer()) {
+      throw core::DataError(
+          core::shown_path(file),
+          fmt::format("is of the tokenizer {}, and another set of {}",
+                      core::escape_control(*set.tokenizer()), core::escape_control(*tokenizer_)),
+          "tokenize all sets by one tokenizer");
+    }
+    if (!tokenizer_) tokenizer_ = set.tokenizer();
+  }
+
   void keep_end_of_text(const data::TokenSet& set, const std::string& file) {
     if (end_of_text_ && end_of_text_ != set.end_of_text()) {
       throw core::DataError(
@@ -133,6 +148,7 @@ class LanguageModelling : public Task {
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
   std::optional<units::TokenCut> cut_;
   bool masked_ = false;
+  std::optional<std::string> tokenizer_;     // of the sets that are open
   std::optional<std::int64_t> end_of_text_;  // documents are kept apart
   std::map<Split, double> bytes_per_token_;  // of the text of each open set, where it is known
 };

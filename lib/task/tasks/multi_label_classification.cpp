@@ -35,8 +35,8 @@ class MultiLabelClassification : public Task {
       : Task(row),
         classes_(recipe.model.num_classes),
         sets_(recipe, classes_, /*multi_label=*/true),
-        input_(recipe.data.normalize, recipe.model.in_channels, device),
-        type_(input::image_type(recipe.precision)),
+        input_(recipe.data.normalize, recipe.model.in_channels, device,
+               input::image_type(recipe.precision)),
         loss_(nn::make_loss(recipe.loss, device)),
         plain_loss_(nn::make_plain_loss(recipe.loss, device)) {
     if (recipe.mix) {
@@ -52,7 +52,7 @@ class MultiLabelClassification : public Task {
   Example prepare(const data::Batch& batch, bool training) const override {
     input::ImageTensors tensors = input_.prepare(batch);
     if (training && mixer_) mixer_->mix(tensors, batch.epoch, batch.position);
-    return {.input = tensors.images.to(type_), .target = std::move(tensors.targets)};
+    return {.input = std::move(tensors.images), .target = std::move(tensors.targets)};
   }
 
   std::int64_t independent_classes() const override { return classes_; }
@@ -109,7 +109,6 @@ class MultiLabelClassification : public Task {
   std::int64_t classes_;
   ImageSets sets_;
   input::ImageInput input_;
-  at::ScalarType type_;
   std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
 };

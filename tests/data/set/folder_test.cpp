@@ -55,6 +55,16 @@ TEST_CASE("a folder without classes or images, or with folders too deep, is told
         path + "/absent: No such file or directory (ENOENT)\n  check the path");
 }
 
+TEST_CASE("a class folder whose name is not UTF-8 is refused: names are kept as JSON") {
+  const TemporaryFolder folder;
+  folder.write("z/1.png", "");
+  folder.write("ch\xe9vre/1.png", "");
+  CHECK(message_of([&] { open_folder(folder.path.string()); }) ==
+        folder.path.string() +
+            "/ch\xe9vre: the name of a class folder is not UTF-8\n"
+            "  rename the folder: it is the name of a class");
+}
+
 TEST_CASE("files that are no images are counted by their extension, as pack counts them") {
   const TemporaryFolder folder;
   for (const char* name : {"cat/1.webp", "cat/2.rgb8", "cat/3.JPEG", "cat/4.bmp", "cat/5.BMP",

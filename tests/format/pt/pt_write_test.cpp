@@ -76,7 +76,7 @@ TEST_CASE("what is written is read") {
   CHECK(folder.read("a.pt").find("abcdef") % 64 == 0);
 }
 
-TEST_CASE("the pickle is that of docs/formats/pt.md") {
+TEST_CASE("the pickle is that of docs/reference/formats/pt.md") {
   const test::TemporaryFolder folder;
   write_all(folder.file("a.pt"), {{"a", "U8", {2}, "\x01\x02"}});
   const std::string expected = test::pickle_of(

@@ -35,7 +35,8 @@ TEST_CASE("a folder's weights are found by their known names, in order") {
   const std::string index = R"({"metadata": {"total_size": 1}, "weight_map": {"a": "FILE"}})";
   CHECK(found_files(folder) ==
         "has no weights: none of model.safetensors, model.safetensors.index.json, "
-        "pytorch_model.bin, pytorch_model.bin.index.json, and no .safetensors, .pt, .pth or .bin");
+        "pytorch_model.bin, pytorch_model.bin.index.json, and no .safetensors, .pt, .pth, .ckpt or "
+        ".bin");
   folder.write("one.bin", "");
   folder.write("pytorch_model.bin.index.json", test::replaced(index, "FILE", "one.bin"));
   CHECK(found_files(folder) == "one.bin");
@@ -63,6 +64,17 @@ TEST_CASE("another file is taken where it is the only one") {
   CHECK(found_files(folder) == "resnet.pth");
   folder.write("vit.safetensors", "");
   CHECK(found_files(folder) == "has 2 files of weights: resnet.pth, vit.safetensors");
+}
+
+TEST_CASE("a LoRA adapter is named, and a folder with the merged weights is taken") {
+  const test::TemporaryFolder folder;
+  folder.write("adapter_config.json", "{}");
+  folder.write("adapter_model.safetensors", "");
+  const char* const adapter = "is a LoRA adapter of PEFT, not the weights of a model";
+  CHECK(found_files(folder) == adapter);
+  CHECK(found_files(folder, "adapter_model.safetensors") == adapter);
+  folder.write("model.safetensors", "");
+  CHECK(found_files(folder) == "model.safetensors");
 }
 
 TEST_CASE("an index names files beside it") {

@@ -170,7 +170,7 @@ TEST_CASE("what cannot be trained on is said before the start") {
       {"another form",
        [](TokenFolder& t) { t.recipe.data.train.tokens = {t.folder.write("a.txt", "abc")}; },
        "a.txt: is neither .bin nor .npy nor .tar\n"
-       "  use token files of one of these forms (docs/data.md)",
+       "  use token files of one of these forms (docs/reference/data.md)",
        65},
   };
   for (const Case& one : cases) {

@@ -10,6 +10,7 @@ namespace {
 
 recipe::Recipe recipe_with(recipe::Batch batch, const std::string& order = "indexed") {
   recipe::Recipe recipe;
+  recipe.model.name = "mlp";
   recipe.batch = batch;
   recipe.data.order = order;
   recipe.data.lanes = 6;

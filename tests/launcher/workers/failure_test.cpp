@@ -253,6 +253,11 @@ TEST_CASE("the report is this text") {
         "    | second\n"
         "  after it: rank 4: exit code 75, rank 6: exit code 75\n"
         "  its log: runs/a/logs/attempt_0/5/stderr.log");
+  // A worker logs its cause: it is printed once.
+  failure.last_lines = {"first", "[rank 5] train-000001.tar: cut off", "  make it again"};
+  CHECK(render(failure).find("    | first\n  after it:") != std::string::npos);
+  failure.last_lines.erase(failure.last_lines.begin());
+  CHECK(render(failure).find("standard error") == std::string::npos);
 }
 
 TEST_CASE("a hang is the failure of the rank that is behind, with 75, whatever else was seen") {

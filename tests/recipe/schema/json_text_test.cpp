@@ -10,8 +10,8 @@ namespace scaletrain::recipe {
 namespace {
 
 constexpr const char* kSyntaxRemedy =
-    "\n  recipes are JSON in UTF-8; comments (// and /* */) are allowed, trailing commas, NaN and "
-    "single quotes are not";
+    "\n  recipes are JSON in UTF-8; comments (// and /* */) and trailing commas are allowed, NaN "
+    "and single quotes are not";
 
 std::shared_ptr<const SourceText> source() {
   auto result = std::make_shared<SourceText>();
@@ -32,6 +32,18 @@ std::string parse_error(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("a comma before the end of a list or object is skipped, and nowhere else") {
+  const Node tree = parse(
+      "{\"a\": [1, 2, ], // ,]\n \"b\": {\"c\": \",]\", /* , */ },\n \"d\": \"\\\",}\",\n}\n");
+  CHECK(tree.member("a")->array()->size() == 2);
+  CHECK(*tree.member("b")->member("c")->text() == ",]");
+  CHECK(*tree.member("d")->text() == "\",}");
+  for (const char* const text : {"[,]", "{,}", "[1,,]", "{\"a\":,}", "[1,", "{\"a\": 1},"}) {
+    CAPTURE(text);
+    CHECK(parse_error(text) != "no error");
+  }
+}
 
 TEST_CASE("every key and value knows its line, before and after comments") {
   const Node tree = parse(

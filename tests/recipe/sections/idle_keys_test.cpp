@@ -35,6 +35,16 @@ TEST_CASE("an idle key is named with the place where it was written") {
               "at"});
 }
 
+TEST_CASE("of a recipe with every key, as recipe show writes it, only --set is looked at") {
+  const test::TemporaryFolder folder;
+  const std::string file =
+      folder.write("r.json", to_json(parse_recipe(minimal_recipe(), "r.json")));
+  CHECK(idle_keys(load_recipe(file), key_origins(file)).empty());
+  const Texts set{"data.lanes=8"};
+  CHECK(idle_keys(load_recipe(file, set), key_origins(file, set)) ==
+        Texts{"--set data.lanes: /data/lanes: does nothing in the indexed order"});
+}
+
 TEST_CASE("each rule is told where it holds, once, and not where it does not") {
   struct Case {
     Texts overrides;

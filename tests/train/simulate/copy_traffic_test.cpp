@@ -28,7 +28,7 @@ std::string gathered(int calls, int bytes, int kept) {
 
 }  // namespace
 
-TEST_CASE("gradients of each bucket are added up, in as many bytes as docs/parallelism.md says") {
+TEST_CASE("gradients of each bucket are added up, in as many bytes as the documentation says") {
   const auto two = [](std::optional<recipe::Compress> compress) {
     return text_of(copy_traffic(compress, {kBucket, kBucket}));
   };

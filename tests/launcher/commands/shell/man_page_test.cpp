@@ -40,7 +40,7 @@ TEST_CASE("a page lists flags and the commands below, with what roff would read 
             ".TP\n\\fBRECIPE\\fR\n\\&.hidden \\efile\n"
             ".SH EXIT STATUS\n0: done. 1: a program failed, or an error of our own. 2: the command "
             "or the recipe is wrong.\n65, 71, 74, 75, 76, 77, 130, 128+n: see "
-            "docs/exit\\-codes.md.\n");
+            "docs/reference/exit\\-codes.md.\n");
 }
 
 TEST_CASE("a command that can be run itself has a line beside that of the commands below") {

@@ -1,0 +1,21 @@
+// The values that a measure of a validation can have, by its name in state.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace scaletrain::format {
+
+struct MeasureRange {
+  double lowest = 0, highest = 0;
+
+  bool contains(double value) const { return value >= lowest && value <= highest; }
+  std::string text() const;  // "from 0 to 1", "at least 0"
+};
+
+// `measure`: one of lib/recipe/tasks.def, "top1", or "ema/top1" for the mean of the weights. Shares
+// of samples or classes lie from 0 to 1, losses and what is computed from them are at least 0; a
+// name that is not known has any finite value.
+MeasureRange measure_range(std::string_view measure);
+
+}  // namespace scaletrain::format

@@ -1,0 +1,39 @@
+#include "lib/recipe/schema/foreign_names.h"
+
+#include <algorithm>
+
+#include "lib/core/lookup.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+std::string find_foreign(std::string_view list, const std::string& theirs) {
+  const std::vector<ForeignName>& names = foreign_names();
+  const auto found = std::find_if(names.begin(), names.end(), [&](const ForeignName& name) {
+    return name.list == list && name.theirs == theirs;
+  });
+  return found == names.end() ? "" : found->ours;
+}
+
+}  // namespace
+
+const std::vector<ForeignName>& foreign_names() {
+  static const std::vector<ForeignName> names{
+#define SCALETRAIN_FOREIGN_KEY(theirs, ours) ForeignName{"", theirs, ours},
+#define SCALETRAIN_FOREIGN_VALUE(list, theirs, ours) ForeignName{list, theirs, ours},
+#include "lib/recipe/schema/foreign_names.def"
+  };
+  return names;
+}
+
+std::string our_key(std::string_view theirs) {
+  std::string name = core::lower_case(theirs);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return find_foreign("", name);
+}
+
+std::string our_value(std::string_view kind, std::string_view theirs) {
+  return find_foreign(kind.substr(kind.find(' ') + 1), core::lower_case(theirs));
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,26 @@
+// What other frameworks (timm, Lightning, Hugging Face, DeepSpeed, torchtitan, nanoGPT, WebDataset)
+// call our keys and values: for a hint after a mistake, never as names of ours.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scaletrain::recipe {
+
+struct ForeignName {
+  std::string list;    // of a value: "model", "optimizer"; "" for a key
+  std::string theirs;  // "num_workers"
+  std::string ours;    // a key as "data.threads", "optimizer.beta1 and optimizer.beta2", or a value
+};
+
+// lib/recipe/schema/foreign_names.def.
+const std::vector<ForeignName>& foreign_names();
+
+// Our key for `theirs`, as "data.threads"; "" if none is known. Upper case and - do not matter.
+std::string our_key(std::string_view theirs);
+
+// Our value for `theirs` in a list with its article, as "a model"; "" if none is known.
+std::string our_value(std::string_view kind, std::string_view theirs);
+
+}  // namespace scaletrain::recipe
