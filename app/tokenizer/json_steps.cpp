@@ -13,6 +13,9 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::size_t kMostGrowth = 256;
+// Each step calls the next one; published tokenizers have fewer than 10.
+constexpr std::size_t kMostSteps = 64;
+constexpr std::size_t kMostCharacterBytes = 4;
 
 using nlohmann::json;
 
@@ -53,6 +56,12 @@ Regex pattern_of(const json& what, const std::string& place) {
   return {regex_quote(pattern.at("String").get<std::string>()), place};
 }
 
+void refuse_many(const Steps& steps, const std::string& place) {
+  if (steps.size() < kMostSteps) return;
+  throw core::DataError(place, "has too many normalizers and pre-tokenizers",
+                        fmt::format("at most {} steps are allowed", kMostSteps));
+}
+
 template <class Step, class... Arguments>
 void add(Steps& steps, Arguments&&... arguments) {
   steps.push_back(std::make_unique<Step>(std::forward<Arguments>(arguments)...));
@@ -74,6 +83,7 @@ void add_split(const json& split, const std::string& place, Steps& steps) {
 
 void add_metaspace(const json& metaspace, const std::string& place, Steps& steps) {
   const std::string sign = metaspace.at("replacement");
+  if (sign.empty() || sign.size() > kMostCharacterBytes) refuse(place, metaspace);  // a character
   const std::string scheme = metaspace.value(
       "prepend_scheme", metaspace.value("add_prefix_space", true) ? "always" : "never");
   add<Replace>(steps, Regex(" ", place), sign);
@@ -114,6 +124,7 @@ void add_normalizer(const json& normalizer, const std::string& place, Steps& ste
                     kMostGrowth));
   };
   for_each_of(normalizer, "normalizers", [&](const json& one) {
+    refuse_many(steps, place);
     const std::string kind = kind_of(one);
     if (kind == "NFC" || kind == "NFD" || kind == "NFKC" || kind == "NFKD") {
       add<NormalForm>(steps, normal_form(kind));
@@ -133,6 +144,7 @@ void add_normalizer(const json& normalizer, const std::string& place, Steps& ste
 
 void add_pre_tokenizer(const json& pre_tokenizer, const std::string& place, Steps& steps) {
   for_each_of(pre_tokenizer, "pretokenizers", [&](const json& one) {
+    refuse_many(steps, place);
     const std::string kind = kind_of(one);
     if (kind == "ByteLevel") {
       add_byte_level(one, place, steps);

@@ -62,9 +62,10 @@ struct Regex::Code {
 Regex::Regex(const std::string& pattern, const std::string& place) {
   int error = 0;
   PCRE2_SIZE offset = 0;
+  // \C would end matches within characters, and texts are not checked again.
   pcre2_code* const code =
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                    PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
   if (code == nullptr) {
     throw core::DataError(place,
                           fmt::format("\"{}\" is no regular expression: {} at byte {}", pattern,

@@ -3,13 +3,20 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include <cstdint>
+#include <exception>
+#include <new>
+
+#include "app/tokenizer/piece_model_check.h"
 #include "app/tokenizer/utf8.h"
+#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/hashed_file.h"
 
 namespace scaletrain::app {
 namespace {
 
+constexpr std::int64_t kMostModelBytes = std::int64_t{256} << 20;
 constexpr const char* kBlankSign = "\xE2\x96\x81";  // U+2581
 constexpr const char* kUnknown = " \xE2\x81\x87 ";  // U+2047, as SentencePiece writes it
 
@@ -17,12 +24,7 @@ class PieceTokenizer : public Tokenizer {
  public:
   explicit PieceTokenizer(const std::filesystem::path& path)
       : name_(fmt::format("{} {}", path.filename().string(), format::sha256_of(path))) {
-    if (const auto status = processor_.Load(path.string()); !status.ok()) {
-      throw core::DataError(path.string(),
-                            fmt::format("is no SentencePiece model: {}", status.ToString()),
-                            "name a .model file, a tokenizer.json, a folder with vocab.json and "
-                            "merges.txt, or bytes");
-    }
+    load(path);
     if (processor_.eos_id() < 0) {
       throw core::DataError(path.string(), "has no end-of-sentence token to end documents with",
                             "train the model with one");
@@ -53,6 +55,23 @@ class PieceTokenizer : public Tokenizer {
   std::string name() const override { return name_; }
 
  private:
+  void load(const std::filesystem::path& path) {
+    const std::string model = core::read_file(path, kMostModelBytes, core::ExitCode::kData);
+    check_piece_model(model, path.string());
+    std::string reason;
+    try {
+      const auto status = processor_.LoadFromSerializedProto({model.data(), model.size()});
+      if (status.ok()) return;
+      reason = status.ToString();
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {  // pieces of which no trie can be built
+      reason = error.what();
+    }
+    throw core::DataError(path.string(), fmt::format("is no SentencePiece model: {}", reason),
+                          kPieceModelRemedy);
+  }
+
   std::string name_;
   sentencepiece::SentencePieceProcessor processor_;
 };

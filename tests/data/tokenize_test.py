@@ -231,6 +231,35 @@ class Tokenize(FolderTest):
                          [one.removeprefix(" ") for one in ours])
         self.assertIn("is no SentencePiece model", data(
             "tokenize", source, "--tokenizer", source, "--out", self.path("no"), code=65))
+        self.check_damaged_sentencepiece(source, read_bytes(self.path("model.model")))
+
+    def check_damaged_sentencepiece(self, source, model):
+        """The library trusts its model: each of these made it read outside its memory."""
+        at = model.index(b"\x0a\x08nmt_nfkc\x12") + 11
+        while model[at] & 0x80:  # the length of the charsmap
+            at += 1
+        trie = at + 1 + 4
+        units = numpy.frombuffer(model, "<u4", int.from_bytes(model[trie - 4:trie], "little") // 4,
+                                 trie)
+        with_value = next(i for i, unit in enumerate(units.tolist())
+                          if unit >> 31 == 0 and unit >> 8 & 1)
+        unit = int(units[with_value])
+        value = with_value ^ (unit >> 10) << ((unit & 0x200) >> 6)
+        score = model.index(b"\x0a\x05<unk>\x15") + 8
+        charsmap = "/normalizer_spec/precompiled_charsmap: "
+        for place, number, message in [
+                (trie, 0x7ffffe00, charsmap + "unit 0 of its trie points outside the trie"),
+                (trie + 4 * value, 0xffffffff,
+                 charsmap + f"unit {with_value} of its trie points outside the normalized strings"),
+                (trie - 4, 0xfffffff0, charsmap + "gives its trie 4294967280 of the "),
+                (score, 0x7fc00000, "/pieces/0: has the score nan")]:
+            with self.subTest(message):
+                damaged = model[:place] + number.to_bytes(4, "little") + model[place + 4:]
+                with open(self.path("damaged.model"), "wb") as file:
+                    file.write(damaged)
+                self.assertIn("damaged.model: " + message, data(
+                    "tokenize", source, "--tokenizer", self.path("damaged.model"), "--out",
+                    self.path("no"), code=65))
 
     def test_files_are_not_overwritten_unasked(self):
         path = self.write("a.txt", "abc" * 100)

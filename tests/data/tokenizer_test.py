@@ -208,6 +208,13 @@ class TokenizerJson(FolderTest):
                 (lambda: written(normalizer={"type": "Sequence", "normalizers": 4 * [
                     {"type": "Replace", "pattern": {"String": "x"}, "content": "x" * 100}]}),
                  "/normalizer: its Prepend and Replace"),
+                (lambda: written(pre_tokenizer={"type": "Sequence", "pretokenizers": 70 * [
+                    {"type": "ByteLevel"}]}), "has too many normalizers"),
+                (lambda: written(pre_tokenizer={"type": "Metaspace", "replacement": "x" * 1000}),
+                 "is not supported"),
+                (lambda: written(pre_tokenizer={"type": "Split", "pattern": {"Regex": "\\C"},
+                                                "behavior": "Isolated", "invert": False}),
+                 "is no regular expression"),
                 (lambda: self.write("bad.json", "{"), "bad.json"),
                 (lambda: empty, "has neither tokenizer.json nor vocab.json")]:
             with self.subTest(message):
