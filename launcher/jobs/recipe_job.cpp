@@ -90,9 +90,9 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
   if (request_.start != RunRequest::Start::kCheckpoint && !holds_run(output_)) {
     recipe::check_weights(request_.recipe);
     static_cast<void>(weights_warning_of(request_.recipe));  // rank 0 warns
+    check_class_count(request_.recipe);  // a resume compares the names with the checkpoint's
   }
   check_tokens(request_.recipe, placement_.world_size());
-  check_class_count(request_.recipe);
   check_devices(request_.recipe, placement_);
   warn_of_patience(request_.recipe, hang_timeout_);
   warn_of_shared_files(request_.recipe.data);

@@ -118,8 +118,8 @@ class WeightsRecipeTest(support.RunTestCase):
             return self.check(self.write("images"), "model.num_classes=2", expect=2), \
                 "/model/num_classes: 2 is less than the 3 classes of"
         if row == "vocabulary":
-            return self.check(self.write("text"), "model.vocab_size=100", expect=2), \
-                "100 is less than the 257 tokens"
+            return self.check(self.write("text"), "model.vocab_size=100", expect=65), \
+                "and the model has 100 (/model/vocab_size)"
         if row == "tokenizer":
             recipe = self.write("text", val={"tokens": self.tokens_of()})
             return self.check(recipe, expect=65), "is of the tokenizer tokenizer.json 000"
