@@ -19,6 +19,7 @@
 #include "lib/core/worker_env.h"
 #include "lib/data/order/shard_offsets.h"
 #include "lib/data/set/dataset.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_weights.h"
 #include "lib/recipe/evaluation.h"
@@ -162,6 +163,7 @@ void evaluate_checkpoint(const recipe::EvaluationRequest& asked, const Models& m
       recipe_of(checkpoint, models.catalog, recipe::overrides_of(asked, reads_tokens));
   recipe::check_files(asked, recipe.task);
   const std::string name = recipe::set_of(asked, recipe.data);
+  exchange::check_tokenizer_of_set(recipe, name, checkpoint);
   const task::Split split = *task::find_split(recipe.data, name);
   const std::unique_ptr<train::Run> run = train::build_evaluation(
       std::move(recipe), env, {checkpoint, asked.weights}, split, models.factories);

@@ -28,12 +28,7 @@ void check_request(const recipe::EvaluationRequest& asked) {
       recipe::to_json(*stored), (checkpoint / "recipe.json").string(),
       recipe::overrides_of(asked, recipe::reads_tokens(stored->model)), catalog);
   recipe::check_files(asked, recipe.task);
-  const std::string name = recipe::set_of(asked, recipe.data);
-  for (const auto& [other, source] : recipe::held_out(recipe.data)) {
-    if (other != name || source->tokens.empty()) continue;
-    exchange::check_tokenizer_of_run(source->tokens.front(),
-                                     checkpoint.parent_path().parent_path());
-  }
+  exchange::check_tokenizer_of_set(recipe, recipe::set_of(asked, recipe.data), checkpoint);
 }
 
 void check_request(const recipe::PredictionRequest& asked) {

@@ -69,6 +69,14 @@ void check_tokenizer_of_run(const std::string& token_file, const fs::path& run) 
       "tokenize with the tokenizer of the run");
 }
 
+void check_tokenizer_of_set(const recipe::Recipe& recipe, const std::string& name,
+                            const fs::path& checkpoint) {
+  for (const auto& [other, source] : recipe::held_out(recipe.data)) {
+    if (other != name || source->tokens.empty()) continue;
+    check_tokenizer_of_run(source->tokens.front(), checkpoint.parent_path().parent_path());
+  }
+}
+
 std::optional<KnownTokenizer> tokenizer_of_weights(const format::WeightFiles& files,
                                                    const std::string& asked) {
   if (files.checkpoint) return tokenizer_of_run(files.checkpoint->parent_path().parent_path());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lib/format/weights/weight_files.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
 
@@ -25,6 +26,11 @@ std::optional<KnownTokenizer> tokenizer_of_run(const std::filesystem::path& run)
 // Throws core::CheckpointError where `token_file` has a card of another tokenizer than the training
 // tokens of the run in `run`.
 void check_tokenizer_of_run(const std::string& token_file, const std::filesystem::path& run);
+
+// Throws core::CheckpointError where the held-out set `name` of `recipe` has tokens of another
+// tokenizer than the run that wrote `checkpoint`.
+void check_tokenizer_of_set(const recipe::Recipe& recipe, const std::string& name,
+                            const std::filesystem::path& checkpoint);
 
 // Of weights: of the run whose checkpoint they are, or the tokenizer file beside Hugging Face's
 // that may be the one with the name `asked` (a card's tokenizer); nullopt where they have none.
