@@ -35,10 +35,10 @@ std::vector<std::string> class_folders(const std::string& folder) {
 }
 
 std::vector<std::string> names_of_file(const fs::path& file) {
-  constexpr std::int64_t kMostBytes = 16 << 20;
+  constexpr std::int64_t kMostJsonBytes = 16 << 20;
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return {};
-  const std::string text = core::read_file(file, kMostBytes, core::ExitCode::kData);
+  const std::string text = core::read_file(file, kMostJsonBytes, core::ExitCode::kData);
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool is_list =
       json.is_array() &&
