@@ -45,6 +45,10 @@ Judgement judge(const std::vector<NodeEnd>& ends) {
     const auto found = std::find_if(ends.begin(), ends.end(), matches);
     return found == ends.end() ? nullptr : &*found;
   };
+  const bool succeeded = std::all_of(ends.begin(), ends.end(), [](const NodeEnd& end) {
+    return end.lost.empty() && end.report.outcome == Outcome::kSucceeded;
+  });
+  if (succeeded) return {.kind = Judgement::Kind::kSucceeded, .failure = {}, .status = 0};
   if (const NodeEnd* const end = first([](const NodeEnd& one) { return one.lost_first; })) {
     return lost(ends, *end);
   }
@@ -65,12 +69,7 @@ Judgement judge(const std::vector<NodeEnd>& ends) {
             .reason = fmt::format("node {}: {}", end->node, end->report.reason)};
   }
   if (const NodeEnd* const end = first(has_failed)) return failed(ends, *end);
-  const bool succeeded = std::all_of(ends.begin(), ends.end(), [](const NodeEnd& end) {
-    return end.report.outcome == Outcome::kSucceeded;
-  });
-  return {.kind = succeeded ? Judgement::Kind::kSucceeded : Judgement::Kind::kRegroup,
-          .failure = {},
-          .status = 0};
+  return {.kind = Judgement::Kind::kRegroup, .failure = {}, .status = 0};
 }
 
 }  // namespace scaletrain::launcher

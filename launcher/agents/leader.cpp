@@ -21,7 +21,6 @@ constexpr milliseconds kMessagePatience{2000};
 constexpr milliseconds kFarewell{5000};
 // A holder that shows so many more signs of life keeps its rank.
 constexpr std::int64_t kBeatsToKeep = 2;
-constexpr std::size_t kCandidates = 16;
 // The leader shows all what is awaited when it takes so long.
 constexpr milliseconds kReportAfter{5000};
 
@@ -96,7 +95,7 @@ void Leader::publish(const Endpoint& workers_store, const std::string& plan) {
 }
 
 bool Leader::finished(SteadyTime now) const {
-  if (board_.phase != Phase::kOver) return false;
+  if (!ended() || is_gone_) return is_gone_;
   const bool all_know =
       std::all_of(roster_.peers().begin(), roster_.peers().end(), [&](const Peer& peer) {
         return peer.heard || !peer.lost.empty() || peer.agent() == options_.agent;
@@ -126,7 +125,7 @@ void Leader::read_inbox(SteadyTime now) {
 void Leader::receive(const Message& message, SteadyTime now) {
   if (message.join) receive_join(*message.join, now);
   if (Peer* const peer = roster_.find(message.heard)) peer->heard = true;
-  if (Peer* const peer = roster_.find(message.leaves)) lose(*peer, "its launcher was stopped");
+  if (message.leaves) leave(*message.leaves, now);
   if (message.lost && message.lost->round == board_.round) note_lost(*message.lost);
   if (!message.report) return;
   Peer* const peer = roster_.find(message.report->agent);
@@ -140,9 +139,9 @@ void Leader::receive(const Message& message, SteadyTime now) {
 }
 
 void Leader::receive_join(const Join& join, SteadyTime now) {
-  std::string why = roster_.refusal(join);
-  if (why.empty() && board_.phase == Phase::kOver) why = "the job is over";
+  const std::string why = roster_.refusal(join);
   if (!why.empty()) return refuse(join, why);
+  if (ended()) return;  // it reads how the job ended, or who leads it
   if (Peer* const before = roster_.find(join.candidate.agent)) {
     lose(*before, "its connection to the store was lost");
     before->join.candidate.agent += " before";
@@ -266,10 +265,12 @@ bool Leader::has_quorum() const {
 // Whether all who are left of the last round are here: the last call is for others.
 bool Leader::nobody_is_missing() const {
   if (board_.nodes > 0) return true;  // it led that round, and knows who was lost
-  return options_.last.nodes > 0 && came_back() >= options_.last.nodes - 1;
+  const LastRound& last = options_.last;
+  return last.nodes > 0 && came_back() >= last.nodes - (last.handed_over ? 0 : 1);
 }
 
 void Leader::try_to_form(SteadyTime now) {
+  if (ended()) return;
   if (now < form_from_ || !claims_.empty()) return;  // whose rank it is, is soon clear
   roster_.clear_round();
   const Peer* const own = roster_.find(options_.agent);
@@ -327,12 +328,13 @@ void Leader::watch_round(SteadyTime now) {
       continue;
     }
     all_ended = all_ended && peer.ended();
-    if (!peer.lost.empty() && !outlives(peer)) {
-      return stop_round(fmt::format("{}: {}", named(peer), peer.lost), true);
-    }
-    if (peer.report && peer.report->outcome != Outcome::kSucceeded) {
+    if (stops_round(peer)) {
       return stop_round(fmt::format("{}: its workers ended", named(peer)),
                         peer.report->outcome == Outcome::kFailed);
+    }
+    // One that is lost after its workers succeeded has done its part.
+    if (!peer.lost.empty() && !peer.report && !outlives(peer)) {
+      return stop_round(fmt::format("{}: {}", named(peer), peer.lost), true);
     }
   }
   if (all_ended) return stop_round("all workers are done", false);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "launcher/agents/journal.h"
+#include "launcher/agents/judge.h"
 #include "launcher/agents/key_store.h"
 #include "launcher/agents/records.h"
 #include "launcher/agents/roster.h"
@@ -36,6 +37,8 @@ class Leader {
     std::function<int(const Failure&)> exit_status = [](const Failure&) { return 1; };
     // The replicas that are lost with a node while its round runs; none: the round ends with it.
     std::function<std::vector<int>(int node)> lost_with = [](int) { return std::vector<int>(); };
+    // True once the run of the round has reached its end, whatever became of its launchers.
+    std::function<bool()> is_done = [] { return false; };
   };
 
   // Says in the store whose it is.
@@ -47,11 +50,21 @@ class Leader {
   // store).
   void publish(const Endpoint& workers_store, const std::string& plan);
 
+  // The launcher of an agent, this one's own included, heard a signal. Its own must stay until
+  // finished(): the job is over then, or another agent leads.
+  void leave(const Departure& departure, core::SteadyTime now);
+
   const Board& board() const { return board_; }
-  // The job is over, and all who are there know why, or had the time to.
+  // True if the job is over or another agent leads it.
+  bool ended() const { return is_gone_ || board_.handed_over || board_.phase == Phase::kOver; }
+  // The same, and all who are there know why, or had the time to.
   bool finished(core::SteadyTime now) const;
 
  private:
+  static constexpr std::size_t kCandidates = 16;
+  static constexpr const char* kTooFew = "\n  too few of the nodes are left to go on";
+  static constexpr const char* kWasStopped = "its launcher was stopped";
+
   void read_inbox(core::SteadyTime now);
   void receive(const Message& message, core::SteadyTime now);
   void receive_join(const Join& join, core::SteadyTime now);
@@ -59,6 +72,10 @@ class Leader {
   void refuse(const Join& join, const std::string& why);
   void watch_beats(core::SteadyTime now);
   void lose(Peer& peer, const std::string& why);
+  void leave_round(Peer& peer, const Departure& departure, core::SteadyTime now);
+  void leave_between_rounds(Peer& peer, const Departure& departure, core::SteadyTime now);
+  bool stops_round(const Peer& peer) const;
+  void hand_over(core::SteadyTime now);
   void note_lost(LostReplica lost);
   bool outlives(Peer& peer);
   void try_to_form(core::SteadyTime now);
@@ -77,6 +94,7 @@ class Leader {
   std::string awaited(int nodes) const;
   std::string missing_text() const;
   bool may_go_on() const;
+  bool is_run_done(const Judgement& judgement) const;
   void show();
   std::chrono::milliseconds job_silence() const;
   void give_pulse(core::SteadyTime now);
@@ -96,6 +114,7 @@ class Leader {
   std::int64_t inbox_read_ = 0, version_ = 0, pulse_ = 0;
   int arrivals_ = 0;
   bool shown_ = false;
+  bool is_gone_ = false;  // it has left without a say in how the job goes on
   core::SteadyTime last_step_, next_beat_, next_pulse_;
   core::SteadyTime message_due_{};  // when the next message, announced but not there, is given up
   core::SteadyTime form_from_, join_until_, enough_since_{};

@@ -16,7 +16,21 @@ namespace {
 using core::SteadyTime;
 using std::chrono::milliseconds;
 
-bool leaves(const Peer& peer) { return peer.report && !peer.report->reason.empty(); }
+constexpr const char* kMeetAgain = "\n  the other nodes meet again";
+
+bool is_lost_node(const Failure& failure) { return failure.rank < 0 && failure.followed; }
+
+// What ended the round of a run that was done by then.
+Verdict verdict_on_done(const Judgement& judgement, const Board& board) {
+  std::string text = board.reason;
+  if (judgement.failure) text = "warning: " + render(*judgement.failure);
+  if (judgement.kind == Judgement::Kind::kStopped) text = "stopped: " + judgement.reason;
+  return {.round = 0,
+          .again = false,
+          .code = 0,
+          .text = text + "\n  the run was done before that",
+          .failure = {}};
+}
 
 }  // namespace
 
@@ -48,6 +62,7 @@ void Leader::try_to_judge(SteadyTime now) {
   const Judgement judgement = judge(ends);
   Verdict verdict;
   milliseconds wait{0};
+  if (is_run_done(judgement)) return conclude(verdict_on_done(judgement, board_), wait, now);
   switch (judgement.kind) {
     case Judgement::Kind::kSucceeded:
       break;
@@ -61,7 +76,9 @@ void Leader::try_to_judge(SteadyTime now) {
         verdict.text += "\n  lost before: " + LostReplicas(board_.lost).text();
       }
       // A person who stops one node means the job; a scheduler may want that node only.
-      verdict.again = options_.terms.elastic() && judgement.signal != SIGINT && may_go_on();
+      if (!options_.terms.elastic() || judgement.signal == SIGINT) break;
+      verdict.again = may_go_on();
+      verdict.text += verdict.again ? kMeetAgain : kTooFew;
       break;
     case Judgement::Kind::kRegroup:
       verdict.again = true;
@@ -73,12 +90,24 @@ void Leader::try_to_judge(SteadyTime now) {
 
 // Whether those who stay are enough for another round and no other part of the last one can be.
 bool Leader::may_go_on() const {
-  int staying = 0;
+  int there = 0, staying = 0, leaving = 0;
   for (const Peer& peer : roster_.peers()) {
-    if (peer.in_round() && peer.lost.empty() && !leaves(peer)) ++staying;
+    if (peer.in_round() && peer.leaves()) ++leaving;
+    if (!peer.lost.empty() || peer.leaves()) continue;
+    ++there;
+    if (peer.in_round()) ++staying;
   }
-  // This is the node with the store, which decides a tie.
-  return staying >= options_.terms.min_nodes && 2 * staying >= board_.nodes;
+  // Those that leave by themselves form no other part. This is the node with the store, which
+  // decides a tie.
+  return there >= options_.terms.min_nodes && 2 * staying >= board_.nodes - leaving;
+}
+
+// Whether the run had reached its end before a node was lost or left: nothing is to be done again.
+// A worker that failed is reported nevertheless.
+bool Leader::is_run_done(const Judgement& judgement) const {
+  if (judgement.kind == Judgement::Kind::kSucceeded) return false;
+  if (judgement.kind == Judgement::Kind::kFailed && !is_lost_node(*judgement.failure)) return false;
+  return options_.is_done();
 }
 
 Verdict Leader::after_failure(const Failure& failure, milliseconds& wait, SteadyTime now) {
@@ -87,11 +116,9 @@ Verdict Leader::after_failure(const Failure& failure, milliseconds& wait, Steady
                   .code = options_.exit_status(failure),
                   .text = render(failure),
                   .failure = failure};
-  const bool node_lost = failure.rank < 0 && failure.followed;
-  if (node_lost && options_.terms.elastic()) {
+  if (is_lost_node(failure) && options_.terms.elastic()) {
     verdict.again = may_go_on();
-    verdict.text += verdict.again ? "\n  the other nodes meet again"
-                                  : "\n  too few of the nodes are left to go on";
+    verdict.text += verdict.again ? kMeetAgain : kTooFew;
     return verdict;
   }
   if (!options_.worth_restart(failure)) return verdict;
@@ -153,13 +180,14 @@ void Leader::conclude(Verdict verdict, milliseconds wait, SteadyTime now) {
   board_.restart = restarts_.used();
   if (verdict.again) {
     for (Peer& peer : roster_.peers()) {
-      if (leaves(peer)) lose(peer, "its launcher was stopped");
+      if (peer.leaves()) lose(peer, kWasStopped);
     }
     roster_.clear_round();
     form_from_ = now + wait;
     join_until_ = form_from_ + options_.timing.join_timeout;
     board_.phase = Phase::kJoining;
     board_.reason.clear();
+    if (roster_.find(options_.agent) == nullptr) return hand_over(now);
   } else {
     board_.phase = Phase::kOver;
     over_since_ = now;

@@ -195,9 +195,10 @@ bool Meeting::is_own_endpoint(const Endpoint& endpoint) const {
 bool Meeting::is_turn(SteadyTime now) const {
   if (!may_lead_) return false;
   if (last_.nodes == 0) return first_endpoint_is_own_;
-  // Only its candidates know of each other; the first was the leader that is gone.
+  // Only its candidates know of each other; the first was the leader that is gone, unless that one
+  // has named them when it left.
   if (last_.rank >= static_cast<int>(candidates_.size())) return false;
-  return now - lost_at_ >= kTurn * std::max(0, last_.rank - 1);
+  return now - lost_at_ >= kTurn * std::max(0, last_.rank - (last_.handed_over ? 0 : 1));
 }
 
 std::optional<Met> Meeting::host(int signal_fd) {

@@ -42,8 +42,8 @@ class Meeting {
   const std::vector<std::string>& addresses() const { return addresses_; }
   int port() const { return reserved_.port; }
 
-  // After the leader was lost: `board` and `last` are of the round that it led, and `pulse` is its
-  // last sign of life.
+  // After the leader was lost or has left: `board` and `last` are of the round that it led, and
+  // `pulse` is its last sign of life.
   void begin_again(const Board& board, const LastRound& last, const std::string& pulse,
                    core::SteadyTime now);
 

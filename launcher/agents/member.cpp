@@ -102,7 +102,7 @@ void Member::read_board() {
                              {"rank", rank().value_or(-1)},
                              {"reason", board_.reason}});
   }
-  if (board_.phase == Phase::kOver) {
+  if (board_.phase == Phase::kOver || board_.handed_over) {
     say({.heard = join_.candidate.agent});
   }
 }
@@ -117,7 +117,8 @@ LastRound Member::last_round() const {
   return {.generation = board_.generation,
           .round = board_.round,
           .rank = *rank(),
-          .nodes = board_.nodes};
+          .nodes = board_.nodes,
+          .handed_over = board_.handed_over};
 }
 
 void Member::report(const Report& report) {
@@ -128,9 +129,9 @@ void Member::report(const Report& report) {
 
 void Member::report_lost(const LostReplica& lost) { say({.lost = lost}); }
 
-void Member::leave() {
-  journal_.write("leave");
-  say({.leaves = join_.candidate.agent});
+void Member::leave(const Departure& departure) {
+  journal_.write("leave", {{"signal", departure.signal}});
+  say({.leaves = departure});
 }
 
 void Member::say(const Message& message) {

@@ -28,7 +28,7 @@ class Member {
   void step(core::SteadyTime now);
   void report(const Report& report);
   void report_lost(const LostReplica& lost);
-  void leave();
+  void leave(const Departure& departure);
 
   // How long no worker of this node has beaten; the leader hears it with the next sign of life.
   void report_silence(std::chrono::milliseconds silence) { silence_ = silence; }

@@ -26,6 +26,7 @@ static void each_field(Is<LastRound> auto& last, const auto& field) {
   field("round", last.round);
   field("rank", last.rank);
   field("nodes", last.nodes);
+  field("handed_over", last.handed_over);
 }
 
 static void each_field(Is<Candidate> auto& candidate, const auto& field) {
@@ -84,6 +85,12 @@ static void each_field(Is<LostReplica> auto& lost, const auto& field) {
   field("failure", lost.failure);
 }
 
+static void each_field(Is<Departure> auto& departure, const auto& field) {
+  field("agent", departure.agent);
+  field("signal", departure.signal);
+  field("status", departure.status);
+}
+
 static void each_field(Is<Message> auto& message, const auto& field) {
   field.if_any("join", message.join);
   field.if_any("report", message.report);
@@ -116,6 +123,7 @@ static void each_field(Is<Board> auto& board, const auto& field) {
   field("one_host", board.one_host);
   field("reason", board.reason);
   field("failed", board.failed);
+  field("handed_over", board.handed_over);
   field("candidates", board.candidates);
   field("replicas", board.replicas);
   field("lost", board.lost);

@@ -34,6 +34,7 @@ struct LastRound {
   int round = 0;
   int rank = 0;
   int nodes = 0;
+  bool handed_over = false;  // its leader has left: `nodes` and `rank` are those of who goes on
 
   bool same_round(const LastRound& other) const {
     return generation == other.generation && round == other.round && nodes == other.nodes;
@@ -78,9 +79,16 @@ struct LostReplica {
   Failure failure;  // rank -1: it was lost with the node
 };
 
+// An agent whose launcher heard a signal, and that leaves.
+struct Departure {
+  std::string agent;
+  int signal = 0;  // 0: its launcher stops by itself
+  int status = 0;  // what its launcher would exit with alone
+};
+
 struct Message {
-  std::string leaves{};  // the agent that leaves
-  std::string heard{};   // the agent that has read the last verdict
+  std::string heard{};  // the agent that has read the last verdict, or that its leader leaves
+  std::optional<Departure> leaves{};
   std::optional<Join> join{};
   std::optional<Report> report{};
   std::optional<LostReplica> lost{};
@@ -113,6 +121,7 @@ struct Board {
   bool one_host = false;                // all nodes of the round are launchers of one host
   std::string reason{};                 // from kStopping on; kJoining: what is awaited
   bool failed = false;                  // kStopping: workers of a node have failed or are lost
+  bool handed_over = false;             // the leader leaves; the first candidate leads next
   std::vector<Candidate> candidates;    // the first agents of the round, by rank
   std::vector<std::string> replicas{};  // Join::replicas of all of them, by rank; empty: none have
   std::vector<LostReplica> lost{};      // in this round

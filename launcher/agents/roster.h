@@ -29,6 +29,7 @@ struct Peer {
   const std::string& agent() const { return join.candidate.agent; }
   bool in_round() const { return rank >= 0; }
   bool ended() const { return report.has_value() || !lost.empty(); }
+  bool leaves() const { return report && !report->reason.empty(); }
 };
 
 // What every agent of a job must have in common.

@@ -95,6 +95,7 @@ Session::View Session::view() {
           .last = member_->last_round(),
           .pulse = member_->pulse(),
           .leads = leader_.has_value(),
+          .ended = leader_ && leader_->ended(),
           .finished = finished_,
           .lost = lost_};
 }
@@ -136,8 +137,8 @@ void Session::publish(const Endpoint& workers_store, const std::string& plan) {
   say([&] { leader_->publish(workers_store, plan); });
 }
 
-void Session::leave() {
-  say([&] { member_->leave(); });
+void Session::leave(const Departure& departure) {
+  say([&] { leader_ ? leader_->leave(departure, core::now()) : member_->leave(departure); });
 }
 
 }  // namespace scaletrain::launcher

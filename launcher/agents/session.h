@@ -33,6 +33,7 @@ class Session {
     LastRound last;
     std::string pulse;  // the leader's last sign of life
     bool leads = false;
+    bool ended = false;     // a leader whose job is over, or that another one leads
     bool finished = false;  // a leader that may go
     std::string lost;       // why the store is lost; "": it is there
   };
@@ -48,7 +49,8 @@ class Session {
   void report(const Report& report);
   void report_lost(const LostReplica& lost);
   void publish(const Endpoint& workers_store, const std::string& plan);
-  void leave();
+  // A leader that says so must stay until View::finished.
+  void leave(const Departure& departure);
 
   // A SilenceExchange (launcher/workers/hang_watch.h) that waits for nothing: sends how long no
   // worker of this node has beaten, and returns how long none of the job's has, as the leader said

@@ -71,6 +71,9 @@ class AttemptMaker {
     (void)node;
     return {};
   }
+  // True once the workers of plan_attempt have recorded the end of what they do, whatever becomes
+  // of them or of a launcher afterwards. Another thread may call it.
+  virtual bool is_done() const { return false; }
   // The workers of plan_attempt have ended; for those who keep a record.
   virtual void attempt_ended(const GroupEnd&, const std::vector<WorkerPlan>&) {}
 };

@@ -244,6 +244,7 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   plan_batch(request_.recipe, placement_.world_size());
   const nlohmann::json plan = nlohmann::json::parse(attempt.plan);
   attempt_ = plan.at("attempt");
+  was_unfinished_ = !fs::exists(output_ / "finished.json");
   const std::string checkpoint = plan.at("checkpoint");
   if (memory_) {
     memory_of_nodes_ = memory_->go_on(plan.at("step"), attempt.replicas, placement_.node_rank);
@@ -360,29 +361,8 @@ GroupOptions RecipeJob::group_options(const std::vector<WorkerPlan>& plans) {
   return options;
 }
 
-void RecipeJob::attempt_ended(const GroupEnd& /*end*/, const std::vector<WorkerPlan>& /*plans*/) {
-  if (lease_) format::settle_links(core::system_disk(), output_ / "checkpoints");
-}
-
 fs::path RecipeJob::attempt_folder() const {
   return output_ / "logs" / fmt::format("attempt_{}", attempt_);
-}
-
-std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) {
-  const std::vector<RankView> views = watch_->look(running);
-  status_->write(views);
-  if (std::ranges::any_of(views, [](const RankView& view) { return view.beat.step > 0; })) {
-    replicas_.train();
-  }
-  const auto replica_of = [this](int rank) { return replicas_.of(rank); };
-  std::optional<Hang> hang =
-      replicas_.are_apart() ? watch_->judge(views, replica_of) : watch_->judge(views);
-  if (!hang) return std::nullopt;
-  const fs::path file = attempt_folder() / fmt::format("hang_{}.txt", placement_.node_rank);
-  std::ofstream(file) << hang->stacks;
-  if (recorder_) recorder_->record();
-  hang->lines.push_back("all stacks: " + file.string());
-  return hang;
 }
 
 }  // namespace scaletrain::launcher

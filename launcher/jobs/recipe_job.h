@@ -1,6 +1,7 @@
 // A recipe as a job: its run's folder, its workers, and what a failure means for it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
   std::vector<int> hear_lost(const std::vector<LostReplica>& lost) override;
   std::vector<int> lost_with(int node) const override { return replicas_.on_node(node); }
+  bool is_done() const override;
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
 
   int succeeded() override;
@@ -87,7 +89,8 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::optional<HangWatch> watch_;
   std::function<void(const LostReplica&)> report_lost_;  // to other nodes
   std::optional<NodeStatus> status_;
-  std::optional<NcclRecorder> recorder_;  // on GPUs
+  std::optional<NcclRecorder> recorder_;     // on GPUs
+  std::atomic<bool> was_unfinished_{false};  // the run, when the attempt began
 };
 
 }  // namespace scaletrain::launcher

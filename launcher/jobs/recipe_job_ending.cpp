@@ -1,20 +1,46 @@
-// How a recipe's job ends: the part of RecipeJob that says so.
+// How a recipe's job hangs and ends: the part of RecipeJob that says so.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
+#include <system_error>
 
 #include "launcher/jobs/recipe_job.h"
 #include "launcher/jobs/run_folder.h"
 #include "launcher/workers/error_file.h"
 #include "launcher/workers/failure_file.h"
+#include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/worker_env.h"
+#include "lib/format/checkpoint_folder_links.h"
 
 namespace scaletrain::launcher {
 
+namespace fs = std::filesystem;
 using core::ExitCode;
+
+std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) {
+  const std::vector<RankView> views = watch_->look(running);
+  status_->write(views);
+  if (std::ranges::any_of(views, [](const RankView& view) { return view.beat.step > 0; })) {
+    replicas_.train();
+  }
+  const auto replica_of = [this](int rank) { return replicas_.of(rank); };
+  std::optional<Hang> hang =
+      replicas_.are_apart() ? watch_->judge(views, replica_of) : watch_->judge(views);
+  if (!hang) return std::nullopt;
+  const fs::path file = attempt_folder() / fmt::format("hang_{}.txt", placement_.node_rank);
+  std::ofstream(file) << hang->stacks;
+  if (recorder_) recorder_->record();
+  hang->lines.push_back("all stacks: " + file.string());
+  return hang;
+}
+
+void RecipeJob::attempt_ended(const GroupEnd& /*end*/, const std::vector<WorkerPlan>& /*plans*/) {
+  if (lease_) format::settle_links(core::system_disk(), output_ / "checkpoints");
+}
 
 LastSeen RecipeJob::last_seen(const WorkerEnd& end) const {
   const int verdict_fd = verdicts_[static_cast<std::size_t>(end.local_rank)].get();
@@ -33,6 +59,12 @@ void RecipeJob::report_lost(const WorkerEnd& end, const std::vector<WorkerPlan>&
 
 std::vector<int> RecipeJob::hear_lost(const std::vector<LostReplica>& lost) {
   return replicas_.hear(lost);
+}
+
+// The attempt's own finished.json: one that was there before it says nothing about it.
+bool RecipeJob::is_done() const {
+  std::error_code unknown;
+  return was_unfinished_ && fs::is_regular_file(output_ / "finished.json", unknown);
 }
 
 int RecipeJob::succeeded() {

@@ -1,5 +1,5 @@
-"""The launcher that leads is killed while another one is on its host, and the others go on: with a
-program and with a recipe, on one host and on two."""
+"""The launcher that leads is killed or stopped while another one is on its host, and the others go on:
+with a program and with a recipe, on one host and on two."""
 
 import re
 import signal
@@ -74,6 +74,24 @@ class OneHost(LostLeaderTestCase):
                     self.check_console(out)
                 (self.folder / "out/done").unlink()
 
+    def test_leaders_that_are_stopped_hand_over_until_one_is_left(self):
+        agents = self.start_agents()
+        known = {}
+        self.wait_for_round(3, known)
+        for left in (2, 1):
+            leader = self.leader(agents)
+            agents.remove(leader)
+            leader.send_signal(signal.SIGTERM)
+            self.assertLess(self.wait_for_round(left, known), WITHIN_S)
+            out, _ = leader.communicate(timeout=WITHIN_S)
+            self.assertEqual(1, leader.returncode, out)
+        (self.folder / "out/done").touch()
+        out, _ = agents[0].communicate(timeout=WITHIN_S)
+        self.assertEqual(0, agents[0].returncode, out)
+        self.assertEqual(2, out.count("the node with the store leaves: "), out)
+        self.assertIn("stopped: node 0: its launcher heard SIGTERM\n  the other nodes meet again", out)
+        self.assertNotIn("was lost", out)
+
     def test_a_leader_that_stands_still_is_left(self):
         self.FLAGS = ["--heartbeat-timeout", "3s"]
         agents = self.start_agents()
@@ -107,6 +125,47 @@ class MoreOfOneHost(LostLeaderTestCase):
             self.check_console(out)
         self.assertEqual(list(range(1, 61)), [record["step"] for record in records(run, "train")])
         self.assert_nothing_left()
+
+    def test_of_two_nodes_the_other_goes_on_when_the_leader_is_stopped(self):
+        self.NNODES, self.PLACES = "1:2", self.PLACES[-2:]
+        recipe = self.recipe(steps=60, batch={"global": 32, "per_device": 8}, threads=1,
+                             checkpoint={"every": {"steps": 5}})
+        self.ENV = {"SCALETRAIN_FAULT": "slows@1"}  # 50 ms a step
+        agents = self.start_agents("--resume", "auto", recipe)
+        run = self.folder / "recipe"
+        self.wait_for(lambda: list(run.glob("checkpoints/step-*/manifest.json")), "a checkpoint")
+        leader = self.leader(agents)
+        agents.remove(leader)
+        leader.send_signal(signal.SIGTERM)
+        for agent, status in ((leader, 75), (agents[0], 0)):
+            out, _ = agent.communicate(timeout=120)
+            self.assertEqual(status, agent.returncode, out)
+        self.assertEqual(list(range(1, 61)), [record["step"] for record in records(run, "train")])
+        self.assert_nothing_left()
+
+    def test_a_run_that_is_done_is_not_started_again_when_a_launcher_falls_silent(self):
+        self.NNODES, self.PLACES = "1:2", self.PLACES[-2:]
+        self.FLAGS = ["--heartbeat-timeout", "12s"]  # longer than the rest of the run
+        self.ENV = {"SCALETRAIN_FAULT": "slows@1"}
+        for leads in (True, False):
+            with self.subTest(leads=leads):
+                name = f"done-{leads}"
+                recipe = self.recipe(name, steps=40, batch={"global": 32, "per_device": 8}, threads=1,
+                                     checkpoint={"every": {"steps": 5}})
+                agents = self.start_agents("--resume", "auto", recipe)
+                run = self.folder / name
+                self.wait_for(lambda: list(run.glob("checkpoints/step-*/manifest.json")), "a checkpoint")
+                silent, = (agent for agent in agents if self.leads(agent) == leads)
+                agents.remove(silent)
+                silent.send_signal(signal.SIGSTOP)
+                out, _ = agents[0].communicate(timeout=120)
+                silent.kill()
+                silent.wait()
+                self.assertEqual(0, agents[0].returncode, out)
+                self.assertRegex(out, "warning: .* was lost")
+                self.assertIn("the run was done", out)
+                self.assertTrue((run / "finished.json").exists())
+                self.assertEqual({0}, {record["attempt"] for record in records(run, "train")})
 
     def test_a_launcher_that_is_started_again_at_once_joins_the_others(self):
         # What comes back leads alone until it hears where the others are: on a busy machine that

@@ -127,6 +127,22 @@ class Start(NodesTestCase):
         self.assertEqual(1, node.wait(LIMIT_S / 2))
         self.assert_nothing_left()
 
+    def test_ctrl_c_before_all_nodes_have_met_ends_the_job_of_those_who_came(self):
+        for interrupted in (0, 1):
+            nodes = [self.shell(rank, "exit 0", nodes=3, flags=["--log-dir", f"logs{interrupted}"])
+                     for rank in (0, 1)]
+            self.wait_for(lambda: self.joined(f"logs{interrupted}") == 2, "two nodes to join")
+            nodes[interrupted].send_signal(signal.SIGINT)
+            ends = self.finish(*nodes)
+            self.assertEqual([1, 1], [status for status, _ in ends], ends)
+            self.assertRegex(ends[1 - interrupted][1], r"stopped: host \S+: its launcher heard SIGINT\n")
+
+    def joined(self, logs):
+        """How many nodes the leader has seen join, by its journal."""
+        files = (self.folder / logs).glob("*/*.jsonl")
+        return sum(json.loads(line)["event"] == "join" for file in files
+                   for line in file.read_text().splitlines())
+
     def test_a_signal_while_waiting_ends_the_wait(self):
         node = self.shell(1, "exit 0")
         time.sleep(0.3)

@@ -82,6 +82,7 @@ struct Cluster {
     options.last = last;
     options.fits = fits;
     options.lost_with = lost_with;
+    options.is_done = is_done;
     options.worth_restart = [](const Failure& failure) { return failure.status.code != 2; };
     options.exit_status = [](const Failure& failure) { return failure.status.shell_code(); };
     leader.emplace(std::move(options), *leader_store, journal, now);
@@ -149,6 +150,18 @@ struct Cluster {
          .failure = std::move(failure)});
   }
 
+  // The launcher of an agent hears a signal between two rounds, or after it has reported.
+  void leave(TestAgent& agent, int signal, int status) {
+    const Departure departure{.agent = agent.name, .signal = signal, .status = status};
+    if (&agent == agents.front().get()) {  // the leader's, which stays for a while
+      leader->leave(departure, now);
+    } else {
+      agent.member->leave(departure);
+      agent.frozen = true;
+    }
+    run(milliseconds(300));
+  }
+
   void report_all(Outcome outcome) {
     for (const auto& agent : agents) {
       if (!agent->frozen) report(*agent, outcome);
@@ -160,6 +173,7 @@ struct Cluster {
   AgentTiming timing;
   std::function<bool(int)> fits = [](int) { return true; };
   std::function<std::vector<int>(int)> lost_with = [](int) { return std::vector<int>(); };
+  std::function<bool()> is_done = [] { return false; };
   std::string network = "host";  // of those who join from now on
   std::shared_ptr<Table> table = std::make_shared<Table>();
   Journal journal;

@@ -211,6 +211,112 @@ TEST_CASE("a node whose launcher is stopped leaves; Ctrl-C on one ends the job")
   }
 }
 
+// A running round of `nodes` of `least` to 4 nodes whose leader is stopped.
+Cluster without_its_leader(int least, int nodes) {
+  Cluster cluster(elastic_terms(least, 4));
+  cluster.lead("a0");
+  for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node));
+  cluster.run(milliseconds(4000));
+  cluster.start_round();
+  cluster.report(*cluster.agents[0], Outcome::kStopped, {}, SIGTERM, 75);
+  for (int node = 1; node < nodes; ++node) {
+    cluster.report(*cluster.agents[static_cast<std::size_t>(node)], Outcome::kStopped);
+  }
+  cluster.run(milliseconds(300));
+  return cluster;
+}
+
+TEST_CASE("a leader whose launcher is stopped hands over to those who stay") {
+  for (const int nodes : {2, 3}) {
+    CAPTURE(nodes);
+    const Cluster cluster = without_its_leader(1, nodes);
+    CHECK(cluster.leader->finished(cluster.now));  // all have read who leads
+    CHECK(cluster.agents[1]->verdicts.at(0).again);
+    CHECK(cluster.agents[1]->verdicts.at(0).text ==
+          "stopped: node 0: its launcher heard SIGTERM\n  the other nodes meet again");
+    const Member& heir = *cluster.agents[1]->member;
+    CHECK(heir.board().handed_over);
+    CHECK(heir.board().candidates.size() == static_cast<std::size_t>(nodes - 1));
+    CHECK(heir.board().candidates.front().agent == "a1");
+    CHECK(heir.last_round().rank == 0);
+    CHECK(heir.last_round().nodes == nodes - 1);
+    CHECK_FALSE(cluster.agents[0]->member->rank().has_value());
+
+    Cluster next(elastic_terms(1, 4));  // at the heir's store
+    next.lead("a1", -1, 2, heir.last_round());
+    next.run(milliseconds(100));
+    CHECK((next.leader->board().phase == Phase::kFormed) == (nodes == 2));
+    if (nodes == 3) next.join("a2", -1, cluster.agents[2]->member->last_round());
+    next.run(milliseconds(100));
+    CHECK(next.leader->board().phase == Phase::kFormed);
+    CHECK(next.leader->board().nodes == nodes - 1);
+  }
+}
+
+TEST_CASE("a leader without which too few nodes are left ends the job") {
+  const Cluster cluster = without_its_leader(2, 2);
+  const Verdict& verdict = cluster.agents[1]->verdicts.at(0);
+  CHECK_FALSE(verdict.again);
+  CHECK(verdict.code == 75);
+  CHECK(verdict.text ==
+        "stopped: node 0: its launcher heard SIGTERM\n  too few of the nodes are left to go on");
+  CHECK_FALSE(cluster.agents[1]->member->board().handed_over);
+}
+
+TEST_CASE("a leader that is stopped before a round hands over, or ends the job with too few") {
+  for (const int least : {1, 2}) {
+    CAPTURE(least);
+    Cluster cluster(elastic_terms(least, 3));
+    cluster.lead("a0");
+    cluster.join("b");
+    cluster.run(milliseconds(300));
+    cluster.leave(*cluster.agents[0], SIGTERM, 75);
+    CHECK(cluster.leader->finished(cluster.now));
+    CHECK(cluster.agents[1]->member->board().handed_over == (least == 1));
+    if (least == 1) {
+      CHECK(cluster.agents[1]->member->last_round().nodes == 1);
+      TestAgent& late = cluster.join("late");
+      cluster.run(milliseconds(200));
+      CHECK(late.member->board().handed_over);  // it looks for the next leader
+      CHECK_FALSE(late.member->rank().has_value());
+    } else {
+      CHECK(cluster.agents[1]->verdicts.at(0).code == 75);
+      CHECK(cluster.agents[1]->verdicts.at(0).text ==
+            "stopped: host host-a0: its launcher heard SIGTERM\n"
+            "  too few of the nodes are left to go on");
+    }
+  }
+}
+
+TEST_CASE("a leader that is stopped after its own workers are done stops the others") {
+  Cluster cluster = running_nodes(3);
+  cluster.report(*cluster.agents[0], Outcome::kSucceeded);
+  cluster.run(milliseconds(300));
+  CHECK(cluster.leader->board().phase == Phase::kRunning);
+  cluster.leave(*cluster.agents[0], SIGTERM, 75);
+  CHECK(cluster.agents[1]->phase() == Phase::kStopping);
+  cluster.report(*cluster.agents[1], Outcome::kStopped);
+  cluster.report(*cluster.agents[2], Outcome::kStopped);
+  cluster.run(milliseconds(300));
+  CHECK(cluster.agents[1]->member->board().handed_over);
+  CHECK(cluster.leader->finished(cluster.now));
+}
+
+TEST_CASE("nodes that leave together with the leader are no part that could go on elsewhere") {
+  Cluster cluster(elastic_terms(1, 4));
+  cluster.lead("a0");
+  for (const char* name : {"b", "c"}) cluster.join(name);
+  cluster.run(milliseconds(4000));
+  cluster.start_round();
+  for (const std::size_t node : {0U, 1U}) {
+    cluster.report(*cluster.agents[node], Outcome::kStopped, {}, SIGTERM, 75);
+  }
+  cluster.report(*cluster.agents[2], Outcome::kStopped);
+  cluster.run(milliseconds(300));
+  CHECK(cluster.agents[2]->member->board().handed_over);
+  CHECK(cluster.agents[2]->member->last_round().nodes == 1);
+}
+
 TEST_CASE("an agent keeps where the others of its round can be found") {
   Cluster cluster = running_nodes(4);
   const Board& board = cluster.agents[3]->member->board();

@@ -37,8 +37,9 @@ class Stores {
     return std::make_unique<MemoryStore>(found->second);
   }
 
-  // The agent number `rank` of the round, which has lost its leader.
-  Meeting agent(int rank) const {
+  // The agent number `rank` of the round, which has lost its leader, or whose leader has named it
+  // and the others when it left.
+  Meeting agent(int rank, bool handed_over = false) const {
     Meeting meeting({kEndpoint}, rank == 2 ? "10.0.0.2" : "",
                     kRound[static_cast<std::size_t>(rank)].agent, elastic_terms(1, 3), {}, true,
                     [this](const Endpoint& endpoint) { return connect(endpoint); });
@@ -46,7 +47,8 @@ class Stores {
     board.generation = 1;
     board.nodes = 3;
     board.candidates = kRound;
-    const LastRound last{.generation = 1, .round = 4, .rank = rank, .nodes = 3};
+    const LastRound last{
+        .generation = 1, .round = 4, .rank = rank, .nodes = 3, .handed_over = handed_over};
     meeting.begin_again(board, last, "7 1", core::SteadyTime{} + std::chrono::hours(1));
     return meeting;
   }
@@ -80,6 +82,16 @@ TEST_CASE("of two that lead in one generation the one whose turn came later give
   stores.lead("10.0.0.2:42", "c", 2);
   CHECK(gives_way_to(stores.agent(1)) == "");
   CHECK(gives_way_to(stores.agent(2)) == "127.0.0.1:29400");
+}
+
+TEST_CASE("the heir leads at once, the others in turn") {
+  const Stores stores;
+  const core::SteadyTime lost_at = core::SteadyTime{} + std::chrono::hours(1);
+  CHECK(stores.agent(1).is_turn(lost_at));
+  CHECK_FALSE(stores.agent(2).is_turn(lost_at));
+  CHECK(stores.agent(0, true).is_turn(lost_at));
+  CHECK_FALSE(stores.agent(1, true).is_turn(lost_at));
+  CHECK(stores.agent(1, true).is_turn(lost_at + std::chrono::seconds(5)));
 }
 
 TEST_CASE("a leader gives way to a later generation") {

@@ -79,7 +79,7 @@ TEST_CASE("a replica that is lost comes back, in a message and on a board") {
   Board board;
   board.lost = {lost, lost};
   CHECK(parse<Board>(to_line(board)).lost.size() == 2);
-  CHECK_FALSE(parse<Message>(to_line(Message{.leaves = "a"})).lost);
+  CHECK_FALSE(parse<Message>(to_line(Message{.leaves = Departure{.agent = "a"}})).lost);
 }
 
 TEST_CASE("a report without a failure has none") {
