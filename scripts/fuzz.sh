@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Fuzzes the parsers of shards, weights and recipes and the JPEG decoder with libFuzzer under ASan and UBSan,
+# Fuzzes the parsers of shards, weights, recipes and tokenizers and the JPEG decoder with libFuzzer under ASan and UBSan,
 # each for so many seconds.
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET...]    600 seconds each of tar, index, label, jpeg, pt,
-#                                          safetensors and recipe
+#                                          safetensors, recipe, tokenizer and pieces
 #
 # Corpora and crashes are kept in build/fuzz/corpus; a crash ends this with the file that caused it.
 set -euo pipefail
@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-600}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(tar index label jpeg pt safetensors recipe)
+[ ${#targets[@]} -gt 0 ] || targets=(tar index label jpeg pt safetensors recipe tokenizer pieces)
 
 cmake --preset fuzz >/dev/null
 for target in "${targets[@]}"; do
