@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "lib/core/printable.h"
+
 namespace scaletrain::core {
 
 // A prefix of every line of this process, "[rank 3] " for a worker; empty at first. Set it once,
@@ -19,8 +21,7 @@ void set_log_prefix(std::string prefix);
 // between its own steps. Call it before threads are started.
 void limit_log_wait(std::chrono::milliseconds limit);
 
-// Writes PREFIX + text + newline; control characters other than newline are escaped (\x1b), so that
-// a file name cannot change the terminal.
+// Writes PREFIX + printable_lines(text) + newline.
 void log_line(std::string_view text);
 
 template <class... Args>
@@ -40,7 +41,7 @@ void warn(fmt::format_string<Args...> format, Args&&... args) {
   warn_line(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// `text` with control characters (newline too) written as \n, \t or \xNN.
-std::string escape_control(std::string_view text);
+// printable() by its former name.
+inline std::string escape_control(std::string_view text) { return printable(text); }
 
 }  // namespace scaletrain::core
