@@ -16,6 +16,7 @@
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/format/tar.h"
 
@@ -65,11 +66,12 @@ void print_text(const FolderReport& report) {
   print_some(folder, report.problems, [&](const format::Quarantined& problem) {
     const std::string key =
         problem.key.empty() ? "" : fmt::format(": {}", format::shown_name(problem.key));
-    return fmt::format("{}{}: {}\n", file_in(folder, problem.shard), key,
+    return fmt::format("{}{}: {}\n", file_in(folder, core::printable(problem.shard)), key,
                        core::escape_control(problem.problem));
   });
   print_some(folder, report.unchecked, [&](const UncheckedShard& shard) {
-    return fmt::format("{}: could not be checked: {}\n", file_in(folder, shard.shard),
+    return fmt::format("{}: could not be checked: {}\n",
+                       file_in(folder, core::printable(shard.shard)),
                        core::escape_control(shard.why.problem));
   });
   std::set<std::string> remedies;
@@ -78,7 +80,7 @@ void print_text(const FolderReport& report) {
     if (!remedy.empty()) print(fmt::format("  {}\n", core::escape_control(remedy)));
   }
   for (const std::string& warning : report.warnings) {
-    print(fmt::format("{}: warning: {}\n", folder, warning));
+    print(fmt::format("{}: warning: {}\n", folder, core::printable(warning)));
   }
   print(fmt::format("{}: {}\n", folder, summary(report)));
 }

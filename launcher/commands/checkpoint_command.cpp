@@ -21,6 +21,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/stored_tensors.h"
 
@@ -98,9 +99,10 @@ std::string as_text(const Json& checkpoint, const format::FileEntries& files) {
   }
   text += "\ntensors\n";
   for (const Json& tensor : checkpoint.at("tensors")) {
-    text += fmt::format("  {:<5} {:<20} {}: {}\n", tensor.at("dtype").get<std::string>(),
-                        tensor.at("shape").dump(), tensor.at("file").get<std::string>(),
-                        core::escape_control(tensor.at("name").get<std::string>()));
+    text += fmt::format(
+        "  {:<5} {:<20} {}: {}\n", core::printable(tensor.at("dtype").get<std::string>()),
+        tensor.at("shape").dump(), core::printable(tensor.at("file").get<std::string>()),
+        core::escape_control(tensor.at("name").get<std::string>()));
   }
   return text;
 }

@@ -19,6 +19,7 @@
 #include "lib/core/error.h"
 #include "lib/core/exclusive_file.h"
 #include "lib/core/host_name.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/process_start.h"
 
@@ -216,7 +217,7 @@ std::string Lease::text() const {
                                     {"started", start_ticks(getpid())},
                                     {"attempt", attempt_},
                                     {"beat", beat_}};
-  return json.dump() + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace scaletrain::core
