@@ -21,6 +21,7 @@
 #include "lib/core/host_name.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/process_start.h"
 
 namespace scaletrain::core {
@@ -67,7 +68,7 @@ std::optional<bool> lives(const Owner& owner) {
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& text) {
   const std::optional<Owner> owner = parse(text);
   const std::string who = owner ? fmt::format("the running job with pid {} on host {}", owner->pid,
-                                              escape_control(owner->host))
+                                              printable(owner->host))
                                 : "another running job";
   throw UsageError(file.parent_path().string(), "belongs to " + who,
                    "stop that job first, or give this one another folder: --set output=FOLDER");

@@ -12,6 +12,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::core {
 namespace {
@@ -63,7 +64,7 @@ void check_host(const std::string& place, const std::string& host) {
     return one > ' ' && one != 0x7f && one != '[' && one != ']' && one != '/';
   });
   if (is_usable && !host.empty()) return;
-  throw UsageError(place, fmt::format("\"{}\" is no host name or address", escape_control(host)),
+  throw UsageError(place, fmt::format("\"{}\" is no host name or address", printable(host)),
                    "give a name or an address, IPv6 without brackets: node-1, 10.0.0.1 or fd00::1");
 }
 

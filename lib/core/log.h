@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "lib/core/printable.h"
-
 namespace scaletrain::core {
 
 // A prefix of every line of this process, "[rank 3] " for a worker; empty at first. Set it once,
@@ -40,8 +38,5 @@ template <class... Args>
 void warn(fmt::format_string<Args...> format, Args&&... args) {
   warn_line(fmt::format(format, std::forward<Args>(args)...));
 }
-
-// printable() by its former name.
-inline std::string escape_control(std::string_view text) { return printable(text); }
 
 }  // namespace scaletrain::core
