@@ -18,7 +18,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/hash.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/data/set/classes_file.h"
@@ -40,7 +40,7 @@ struct Seen {
 std::vector<format::Quarantined> listable(std::vector<format::Quarantined> problems) {
   for (format::Quarantined& problem : problems) {
     if (!core::is_utf8(problem.key)) {
-      problem.problem = fmt::format("{}: {}", core::escape_control(problem.key), problem.problem);
+      problem.problem = fmt::format("{}: {}", core::printable(problem.key), problem.problem);
       problem.key.clear();
     }
     // What a message quotes from a file may be any bytes.

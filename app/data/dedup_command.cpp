@@ -18,6 +18,7 @@
 #include "app/data/shard_set.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/set/classes_file.h"
@@ -125,7 +126,8 @@ class Report {
     for (std::size_t k = 0; k < shown.size(); ++k) {
       text += fmt::format("{}:", kind);
       for (const std::uint32_t i : shown[k]) {
-        text += fmt::format(" {}/{} ({})", core::base_name(set_.path(places_[i].shard)),
+        text += fmt::format(" {}/{} ({})",
+                            core::printable(core::base_name(set_.path(places_[i].shard))),
                             format::shown_name(*key++), shown_label(places_[i]).dump());
       }
       const std::size_t more = sets[k].size() - shown[k].size();

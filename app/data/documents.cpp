@@ -12,7 +12,7 @@
 #include "app/data/parquet_file.h"
 #include "app/data/text_file.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/format/csv.h"
 #include "lib/format/json_fields.h"
@@ -30,9 +30,9 @@ constexpr std::size_t kMostFields = 10;  // in a message
                                const std::vector<std::string>& others) {
   std::vector<std::string> shown;
   for (const std::string& other : others) {
-    if (shown.size() < kMostFields) shown.push_back(core::escape_control(other));
+    if (shown.size() < kMostFields) shown.push_back(core::printable(other));
   }
-  throw core::DataError(place, fmt::format(R"({} field "{}")", found, core::escape_control(name)),
+  throw core::DataError(place, fmt::format(R"({} field "{}")", found, core::printable(name)),
                         shown.empty() ? "a line is an object with a text in it"
                                       : fmt::format("{} names another; those with text here: {}",
                                                     flag, fmt::join(shown, ", ")));
@@ -127,7 +127,7 @@ std::string cell_text(const ParquetCell& cell, const std::string& name, const st
   const bool has_text = cell.kind == Kind::kText || cell.kind == Kind::kBytes;
   if (has_text && core::is_utf8(cell.text)) return cell.text;
   throw core::DataError(place,
-                        fmt::format(R"(its "{}" is {})", core::escape_control(name),
+                        fmt::format(R"(its "{}" is {})", core::printable(name),
                                     cell.kind == Kind::kNull ? "null"
                                     : has_text               ? "not UTF-8"
                                                              : "no text"),

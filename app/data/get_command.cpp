@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include "app/data/shard_files.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/data/set/quarantine_lists.h"
 #include "lib/format/tar.h"
@@ -32,12 +33,15 @@ void print_field(const ShardFile& shard, const format::TarGroup& group, const st
   const format::TarField* const field = wanted.empty() ? group.image() : group.find(wanted);
   if (field == nullptr) {
     std::string known;
-    for (const format::TarField& each : group.fields) known += " " + each.extension;
+    for (const format::TarField& each : group.fields) {
+      known += " " + core::printable(each.extension);
+    }
     throw core::DataError(fmt::format("{}: {}", shard.place(), format::shown_name(group.key)),
                           wanted.empty() ? "has no image" : fmt::format("has no .{}", wanted),
                           fmt::format("name one of its fields with --field:{}", known));
   }
-  print(shard.read(field->member));
+  const std::string value = shard.read(field->member);
+  print(isatty(STDOUT_FILENO) == 1 ? core::printable_lines(value) : value);
 }
 
 // Every field as a file; the key's folders are left out, so that nothing lands elsewhere.
@@ -54,7 +58,7 @@ void write_fields(const ShardFile& shard, const format::TarGroup& group,
   core::system_disk().make_folders(options.folder);
   for (std::size_t i = 0; i < files.size(); ++i) {
     core::write_durably(core::system_disk(), files[i], shard.read(group.fields[i].member));
-    if (!options.as_json) print(core::escape_control(files[i]) + "\n");
+    if (!options.as_json) print(core::printable(files[i]) + "\n");
   }
   if (options.as_json) print_json({{"shard", shard.place()}, {"key", group.key}, {"files", files}});
 }
@@ -91,7 +95,8 @@ void run_get(const GetOptions& options) {
         "is in quarantine.json and left out",
         "see there what is wrong with it; tar -xf gets it all the same");
   }
-  throw core::DataError(options.key, "no sample has this key", "scaletrain data ls lists the keys");
+  throw core::DataError(format::shown_name(options.key), "no sample has this key",
+                        "scaletrain data ls lists the keys");
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ void run_import(const ImportOptions& options) {
   } else {
     const std::string others = data::shown_files(set.left_alone);
     print(fmt::format("imported {} samples into {} shards in {}{}\n", samples, shards,
-                      options.shards.folder,
+                      core::shown_path(options.shards.folder),
                       others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
   }
   if (options.kind == "parquet" && writer.incomplete() == 0) {

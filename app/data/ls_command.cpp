@@ -15,7 +15,7 @@
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/data/set/quarantine_lists.h"
 #include "lib/format/key_set.h"
@@ -46,12 +46,11 @@ nlohmann::ordered_json listed_label(const ShardFile& shard, const format::TarGro
 
 std::string text_line(const ShardFile& shard, const format::TarGroup& group) {
   const nlohmann::ordered_json label = listed_label(shard, group);
-  std::string line = fmt::format("{}\t{}\t{}\t", shard.name(), core::escape_control(group.key),
-                                 label.is_null() ? "-" : label.dump());
+  std::string line = fmt::format("{}\t{}\t{}\t", core::printable(shard.name()),
+                                 core::printable(group.key), label.is_null() ? "-" : label.dump());
   for (std::size_t i = 0; i < group.fields.size(); ++i) {
-    line +=
-        fmt::format("{}{}:{}", i == 0 ? "" : " ", core::escape_control(group.fields[i].extension),
-                    group.fields[i].member.bytes);
+    line += fmt::format("{}{}:{}", i == 0 ? "" : " ", core::printable(group.fields[i].extension),
+                        group.fields[i].member.bytes);
   }
   return line;
 }

@@ -15,6 +15,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/mirror/fetch.h"
@@ -100,7 +101,7 @@ void fetch(const MirrorOptions& options, const storage::Storage& storage) {
                                                   options.newer_than),
                                 kNoneRemedy);
   }
-  print(fmt::format("{}\n", fetched->checkpoint.string()));
+  print(core::printable(fetched->checkpoint.string()) + "\n");
 }
 
 void run_mirror(MirrorOptions options) {

@@ -22,6 +22,7 @@
 #include "app/data/shard_set.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/image/encode.h"
@@ -178,7 +179,9 @@ void print_text(const DataStats& stats) {
     most = std::max(most, count);
   }
   std::string formats;
-  for (const auto& [name, count] : stats.by_format) formats += fmt::format(" {} {}", count, name);
+  for (const auto& [name, count] : stats.by_format) {
+    formats += fmt::format(" {} {}", count, core::printable(name));
+  }
   print(
       fmt::format("samples    {}\nclasses    {}, with {} to {} samples\nimages    {}, {:.1f} MB\n"
                   "width      {} to {}\nheight     {} to {}\n"

@@ -16,6 +16,7 @@
 #include "app/data/shapes.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
+#include "lib/core/url.h"
 #include "lib/data/image/encode.h"
 #include "lib/observe/work_progress.h"
 
@@ -83,7 +84,7 @@ void run_synth(const SynthOptions& options) {
     print_json({{"samples", options.samples}, {"classes", classes}, {"shards", shards}});
   } else {
     print(fmt::format("drew {} samples of {} classes into {} shards in {}\n", options.samples,
-                      options.classes, shards, options.shards.folder));
+                      options.classes, shards, core::shown_path(options.shards.folder)));
   }
 }
 

@@ -14,8 +14,8 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/placeholder.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/storage/unpack.h"
 
@@ -187,10 +187,9 @@ std::string in_utf8(std::string bytes, const std::string& path, const std::strin
   std::optional<std::size_t> wrong;
   std::string text = Converter(encoding).convert(std::move(bytes), wrong);
   if (!wrong) return text;
-  throw core::DataError(
-      fmt::format("{}: byte {}", path, *wrong),
-      fmt::format("is not {}, as --encoding says", core::escape_control(encoding)),
-      "name the encoding that the file is in");
+  throw core::DataError(fmt::format("{}: byte {}", path, *wrong),
+                        fmt::format("is not {}, as --encoding says", core::printable(encoding)),
+                        "name the encoding that the file is in");
 }
 
 }  // namespace
@@ -198,7 +197,7 @@ std::string in_utf8(std::string bytes, const std::string& path, const std::strin
 void check_encoding(const std::string& encoding) {
   if (encoding.empty() || Converter(encoding).is_known()) return;
   throw core::UsageError("--encoding",
-                         fmt::format("\"{}\" is not known", core::escape_control(encoding)),
+                         fmt::format("\"{}\" is not known", core::printable(encoding)),
                          "iconv -l lists all: utf-16, latin1, windows-1252, gb18030, shift_jis");
 }
 

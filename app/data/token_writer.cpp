@@ -11,6 +11,7 @@
 #include "app/data/stop.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/signals.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/token_file.h"
@@ -95,7 +96,7 @@ format::TokenCard TokenWriter::finish(format::TokenCard card) {
   card.documents = documents_;
   card.tokens = tokens_;
   card.files = written_;
-  core::write_durably(disk, card_path(), format::token_card_json(card).dump(1) + "\n");
+  core::write_durably(disk, card_path(), core::json_text(format::token_card_json(card), 1) + "\n");
   return card;
 }
 

@@ -21,6 +21,7 @@
 #include "app/tokenizer/tokenizer.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/printable.h"
 #include "lib/format/token_card.h"
 #include "lib/format/tokenizer_file_names.h"
 #include "lib/observe/work_progress.h"
@@ -111,7 +112,7 @@ void run_tokenize(const TokenizeOptions& options) {
     print_json(format::token_card_json(card));
   } else {
     print(fmt::format("{} documents, {} tokens in {} files in {}\n", card.documents, card.tokens,
-                      card.files.size(), options.folder));
+                      card.files.size(), core::printable(options.folder)));
   }
 }
 

@@ -16,8 +16,8 @@
 #include "app/tokenizer/utf8.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/placeholder.h"
+#include "lib/core/printable.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 
@@ -55,7 +55,7 @@ std::uint32_t id_of(const json& value, const fs::path& path, const std::string& 
                         : value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
                               value.get<std::int64_t>() <= most;
   if (fits) return value.get<std::uint32_t>();
-  throw core::DataError(fmt::format("{}: {}", path.string(), core::escape_control(pointer)),
+  throw core::DataError(fmt::format("{}: {}", path.string(), core::printable(pointer)),
                         fmt::format("is {}, and no id of a token in a file of this size",
                                     value.dump(-1, ' ', false, json::error_handler_t::replace)),
                         fmt::format("an id is an integer from 0 to {}", most));

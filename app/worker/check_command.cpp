@@ -11,6 +11,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/worker_env.h"
 #include "lib/dist/cuda_library.h"
 #include "lib/dist/device.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr std::int64_t kElements = 1 << 20;
 constexpr std::chrono::seconds kPatience{30};
 
-void print_json(const nlohmann::ordered_json& json) { fmt::print("{}\n", json.dump()); }
+void print_json(const nlohmann::ordered_json& json) { fmt::print("{}\n", core::json_text(json)); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "app/worker/generate_command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -21,6 +22,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/core/worker_env.h"
@@ -99,6 +101,12 @@ class Writer {
   Take take_;
   TextStream stream_;
 };
+
+// Tokens of a model stand for any text, which must not change a terminal.
+std::string shown(const std::string& text) {
+  static const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+  return is_terminal ? core::printable_lines(text) : text;
+}
 
 // A reader that has gone wants no more.
 void print(const std::string& text) {
@@ -199,7 +207,8 @@ void write_texts(const recipe::Generation& asked, const Models& models) {
   if (asked.json || std::ssize(prompts) * asked.samples > 1) {
     write_lines(asked, prompts, *run->group, continuer);
   } else if (env.rank == 0) {
-    const generate::End end = continuer.run(prompts.front(), 0, print);
+    const generate::End end =
+        continuer.run(prompts.front(), 0, [](const std::string& part) { print(shown(part)); });
     print("\n");
     if (end == generate::End::kPositions) {
       core::log("the text fills the model's {} positions", positions);

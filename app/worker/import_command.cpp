@@ -15,6 +15,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/exchange/import_flags.h"
 #include "lib/exchange/import_plan.h"
 #include "lib/exchange/new_folder.h"
@@ -76,7 +77,7 @@ void import_weights(const exchange::ImportRequest& request, const Models& models
     format::write_hashed(disk, folder / format::kRecipeFile, contents.recipe);
     checkpoint::save(disk, folder, contents, {.last = 1});
   });
-  std::printf("%s: %s, %zu tensors\n", core::escape_control(request.out).c_str(),
+  std::printf("%s: %s, %zu tensors\n", core::printable(request.out).c_str(),
               recipe.model.name.c_str(), contents.model.size());
 }
 

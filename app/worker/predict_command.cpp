@@ -17,6 +17,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/table.h"
 #include "lib/core/url.h"
 #include "lib/core/worker_env.h"
@@ -72,7 +73,7 @@ Input open_input(const recipe::PredictionRequest& asked, const recipe::Recipe& r
   data::ListedFiles listed = data::list_files(asked.inputs);
   for (const auto& [path, reason] : listed.unread) {
     if (!warns) break;
-    core::warn("{}: {}", core::escape_control(path), reason);
+    core::warn("{}: {}", core::printable(path), reason);
   }
   Input input;
   input.unread = std::ssize(listed.unread);
@@ -137,11 +138,11 @@ class LabelLines {
     std::vector<std::vector<std::string>> lines;
     lines.reserve(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      std::vector<std::string> cells{core::escape_control(keys[i])};
+      std::vector<std::string> cells{core::printable(keys[i])};
       for (const report::Guess& guess : predictions[i].top) {
-        cells.push_back(fmt::format(
-            "{} {:.2f} %", core::escape_control(data::class_name(names_, guess.class_number)),
-            100 * guess.probability));
+        cells.push_back(fmt::format("{} {:.2f} %",
+                                    core::printable(data::class_name(names_, guess.class_number)),
+                                    100 * guess.probability));
       }
       lines.push_back(std::move(cells));
     }

@@ -9,7 +9,7 @@
 
 #include "app/tokenizer/pieces_library.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/programs.h"
 #include "lib/core/url.h"
 #include "lib/format/token_card.h"
@@ -49,7 +49,7 @@ std::string file_of(const FoundCard& found) {
   }
   throw core::UsageError("--tokenizer",
                          fmt::format("the run's tokens are those of {}, which is not beside {}",
-                                     core::escape_control(file), core::shown_path(found.path)),
+                                     core::printable(file), core::shown_path(found.path)),
                          kNameIt);
 }
 
@@ -77,11 +77,11 @@ RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation
   const Tokenizer& tokenizer = *result.tokenizer;
   result.end_of_text = found ? found->card.end_of_text : tokenizer.end_of_text();
   if (found && tokenizer.name() != found->card.tokenizer) {
-    throw core::UsageError("--tokenizer",
-                           fmt::format("is {}, and the run's tokens are those of {}",
-                                       core::escape_control(tokenizer.name()),
-                                       core::escape_control(found->card.tokenizer)),
-                           "name the run's own");
+    throw core::UsageError(
+        "--tokenizer",
+        fmt::format("is {}, and the run's tokens are those of {}",
+                    core::printable(tokenizer.name()), core::printable(found->card.tokenizer)),
+        "name the run's own");
   }
   const std::int64_t vocab_size = recipe.model.integer("vocab_size");
   if (tokenizer.vocab_size() > vocab_size) {

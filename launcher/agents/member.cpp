@@ -6,6 +6,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 
@@ -19,13 +20,13 @@ std::optional<Hello> read_hello(KeyStore& store, const JobTerms& terms) {
     throw core::UsageError(
         "--rdzv-id",
         fmt::format(R"(the store there is that of job "{}" (host {}), and this one is "{}")",
-                    core::escape_control(hello.job), core::escape_control(hello.host), terms.name),
+                    core::printable(hello.job), core::printable(hello.host), terms.name),
         "give every node of a job the same --rdzv-id, and every job an address of its own");
   }
   if (hello.proof != proof_of("store", terms.name, terms.token)) {
     throw core::UsageError("SCALETRAIN_JOB_TOKEN",
                            fmt::format("host {} has another token for job \"{}\"",
-                                       core::escape_control(hello.host), terms.name),
+                                       core::printable(hello.host), terms.name),
                            "set it to the same text on every node, or on none");
   }
   return hello;

@@ -8,6 +8,7 @@
 #include "lib/core/hash.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 
@@ -209,7 +210,7 @@ Record parse(const std::string& text) {
     } catch (const RecordJson::exception&) {
       throw core::InternalError(
           "the launchers' store",
-          "holds what is no record of a launcher: " + core::escape_control(text.substr(0, 200)),
+          "holds what is no record of a launcher: " + core::printable(text.substr(0, 200)),
           "give every node the same version of scaletrain");
     }
   }

@@ -15,6 +15,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/read_faults.h"
 #include "lib/exchange/weights_classes.h"
 #include "lib/format/class_names.h"
@@ -53,9 +54,9 @@ void check_same_classes(const std::vector<const format::WeightSet*>& sets,
     if (first.names.empty()) first = {names, paths[i]};
     if (names.empty() || names == first.names) continue;
     throw core::CheckpointError(
-        core::escape_control(paths[i]),
+        core::printable(paths[i]),
         fmt::format("has the classes {}, and {} has {}", format::shown_classes(names),
-                    core::escape_control(first.owner), format::shown_classes(first.names)),
+                    core::printable(first.owner), format::shown_classes(first.names)),
         "average models of the same classes in the same order");
   }
 }
@@ -77,8 +78,8 @@ void average(const AverageArguments& arguments) {
   check_same_classes(shown, arguments.paths);
   const std::vector<format::OwnedTensor> tensors = format::average_weights(shown);
   publish_weights(arguments.out, tensors);
-  std::printf("%s: the mean of %zu models, %zu tensors\n",
-              core::escape_control(arguments.out).c_str(), sets.size(), tensors.size());
+  std::printf("%s: the mean of %zu models, %zu tensors\n", core::printable(arguments.out).c_str(),
+              sets.size(), tensors.size());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 #include "launcher/commands/commands.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/stored_tensors.h"
 
@@ -89,18 +89,19 @@ std::string as_text(const Json& checkpoint, const format::FileEntries& files) {
   for (const char* key : {"path", "program", "step", "epoch", "world_size", "model_digest"}) {
     const Json& value = checkpoint.at(key);
     const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
-    text += fmt::format("{:<14}{}\n", key, core::escape_control(shown));
+    text += fmt::format("{:<14}{}\n", key, core::printable(shown));
   }
   text += "\nfiles\n";
   for (const auto& [name, entry] : files) {
-    text += fmt::format("  {:>13}  {}  {}\n", entry.bytes, core::escape_control(entry.sum),
-                        core::escape_control(name));
+    text += fmt::format("  {:>13}  {}  {}\n", entry.bytes, core::printable(entry.sum),
+                        core::printable(name));
   }
   text += "\ntensors\n";
   for (const Json& tensor : checkpoint.at("tensors")) {
-    text += fmt::format("  {:<5} {:<20} {}: {}\n", tensor.at("dtype").get<std::string>(),
-                        tensor.at("shape").dump(), tensor.at("file").get<std::string>(),
-                        core::escape_control(tensor.at("name").get<std::string>()));
+    text += fmt::format(
+        "  {:<5} {:<20} {}: {}\n", core::printable(tensor.at("dtype").get<std::string>()),
+        tensor.at("shape").dump(), core::printable(tensor.at("file").get<std::string>()),
+        core::printable(tensor.at("name").get<std::string>()));
   }
   return text;
 }
@@ -125,7 +126,7 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
     Json checkpoint = {{"path", folder.string()}, {"whole", true}};
     try {
       checkpoint["step"] = format::check_checkpoint(folder).step;
-      text += fmt::format("whole    {}\n", core::escape_control(folder.string()));
+      text += fmt::format("whole    {}\n", core::printable(folder.string()));
     } catch (const core::Error& error) {
       // Of one that could not be read nobody knows whether it is whole; damage is worse.
       const bool damaged = error.exit_code() == core::ExitCode::kData;
@@ -133,8 +134,8 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
       checkpoint["whole"] = false;
       checkpoint["error"] = error.what();
       text += fmt::format("{:<8} {}\n         {}: {}\n", damaged ? "damaged" : "unread",
-                          core::escape_control(folder.string()),
-                          core::escape_control(error.place()), core::escape_control(error.found()));
+                          core::printable(folder.string()), core::printable(error.place()),
+                          core::printable(error.found()));
     }
     checkpoints.push_back(std::move(checkpoint));
   }

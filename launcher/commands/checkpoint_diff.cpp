@@ -16,6 +16,7 @@
 
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/weights/weight_diff.h"
 
 namespace scaletrain::launcher {
@@ -39,7 +40,7 @@ std::string shown_type(const format::TensorDiff& diff) {
 }
 
 std::string shown_diff(const format::TensorDiff& diff) {
-  const std::string name = core::escape_control(diff.name);
+  const std::string name = core::printable(diff.name);
   switch (diff.difference) {
     case format::WeightDifference::kOnlyInFirst:
       return fmt::format("only in A   {}: {}\n", name, shown_type(diff));

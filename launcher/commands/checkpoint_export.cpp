@@ -18,6 +18,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/exchange/companion_files.h"
 #include "lib/exchange/export_plan.h"
 #include "lib/exchange/new_folder.h"
@@ -63,8 +64,7 @@ exchange::Companions companions_of(const fs::path& checkpoint, const recipe::Rec
   });
   if (has_any) return given;
   throw core::UsageError(
-      "--tokenizer",
-      fmt::format("{} has no tokenizer of Hugging Face", core::escape_control(tokenizer)),
+      "--tokenizer", fmt::format("{} has no tokenizer of Hugging Face", core::printable(tokenizer)),
       "name a folder with tokenizer.json, or vocab.json and merges.txt");
 }
 
@@ -123,7 +123,7 @@ void export_checkpoint(const ExportArguments& arguments) {
     for (const auto& [name, text] : plan.files) format::write_hashed(disk, folder / name, text);
   });
   if (!plan.note.empty()) core::warn("{}", plan.note);
-  std::printf("%s: %s for %s, %zu tensors in %s\n", core::escape_control(arguments.out).c_str(),
+  std::printf("%s: %s for %s, %zu tensors in %s\n", core::printable(arguments.out).c_str(),
               source.recipe.model.name.c_str(), arguments.to.c_str(), count,
               arguments.dtype.c_str());
 }

@@ -22,7 +22,7 @@
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
 #include "lib/core/lease.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/programs.h"
 #include "lib/core/table.h"
 #include "lib/core/url.h"
@@ -148,8 +148,7 @@ std::string as_text(const Json& checkpoints, const format::Survey& survey) {
   }
   std::string text = core::text_table(lines);
   for (const auto& [step, why] : survey.unread) {
-    text +=
-        fmt::format("step {} cannot be read, and is kept: {}\n", step, core::escape_control(why));
+    text += fmt::format("step {} cannot be read, and is kept: {}\n", step, core::printable(why));
   }
   return text;
 }
@@ -231,7 +230,7 @@ void save_now(const KeepArguments& arguments) {
   }
   format::make_request(core::system_disk(), arguments.run, format::kSaveRequest);
   std::printf("%s: asked for a checkpoint behind the step that is under way\n",
-              core::escape_control(arguments.run).c_str());
+              core::printable(arguments.run).c_str());
 }
 
 CLI::App* add_command(CLI::App& checkpoint, const char* name, const char* help,

@@ -12,7 +12,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/read_faults.h"
 #include "lib/exchange/new_folder.h"
 #include "lib/format/checkpoint_folder.h"
@@ -37,8 +37,8 @@ void reshard(const ReshardArguments& arguments) {
       disk, arguments.output, /*replaces=*/false,
       [&](const std::filesystem::path& folder) { format::write_whole(disk, checkpoint, folder); });
   std::printf("%s: %s in whole files, which had %zu files of pieces\n",
-              core::escape_control(arguments.output).c_str(),
-              core::escape_control(checkpoint.string()).c_str(), pieces);
+              core::printable(arguments.output).c_str(),
+              core::printable(checkpoint.string()).c_str(), pieces);
 }
 
 }  // namespace

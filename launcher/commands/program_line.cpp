@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
@@ -31,7 +31,7 @@ bool is_on(const char* variable) {
   const std::string_view text = value != nullptr ? value : "";
   if (text.empty() || text == "0") return false;
   if (text == "1") return true;
-  throw core::UsageError(variable, fmt::format("is \"{}\"", core::escape_control(text)),
+  throw core::UsageError(variable, fmt::format("is \"{}\"", core::printable(text)),
                          "set it to 0 or 1");
 }
 

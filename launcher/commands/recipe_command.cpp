@@ -17,6 +17,7 @@
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/ranks.h"
 #include "lib/recipe/sections/idle_keys.h"
@@ -71,7 +72,7 @@ int check(const RecipeArguments& arguments) {
   }
   const std::string advice = recipe::batch_norm_advice(recipe.model, plan);
   if (!advice.empty()) core::warn("{}", advice);
-  fmt::print("ok: {}: global batch {}\n", recipe.name,
+  fmt::print("ok: {}: global batch {}\n", core::printable(recipe.name),
              batch_text(plan, ranks, " per device", " accumulated"));
   return 0;
 }

@@ -18,6 +18,7 @@
 #include "lib/core/error.h"
 #include "lib/core/lease.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/observe/progress_text.h"
 
@@ -192,7 +193,7 @@ void add_checkpoint(const fs::path& run, Json& status) {
 }
 
 std::string row(const char* name, const std::string& value) {
-  return fmt::format("  {:<12}{}\n", name, core::escape_control(value));
+  return fmt::format("  {:<12}{}\n", name, core::printable(value));
 }
 
 // The step under way on all ranks, which the last record may be behind.
@@ -265,9 +266,9 @@ Json run_status(const fs::path& run) {
 
 std::string status_text(const Json& status) {
   const Json& name = status["name"];
-  std::string text = core::escape_control(
-      fmt::format("{}: {}{}", name.is_string() ? name.get<std::string>() : "a run",
-                  status["state"].get<std::string>(), step_text(status)));
+  std::string text =
+      core::printable(fmt::format("{}: {}{}", name.is_string() ? name.get<std::string>() : "a run",
+                                  status["state"].get<std::string>(), step_text(status)));
   text += "\n";
   const char* const why = status["state"] == "finished" ? "result" : "why";
   if (status["why"].is_string()) text += row(why, status["why"].get<std::string>());

@@ -11,8 +11,8 @@
 #include <cstdlib>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/lookup.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -22,7 +22,7 @@ void require_one_of(const char* flag, const std::string& value,
   if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
   const std::string near = core::nearest(value, allowed);
   throw core::UsageError(
-      flag, fmt::format("\"{}\" is not allowed", core::escape_control(value)),
+      flag, fmt::format("\"{}\" is not allowed", core::printable(value)),
       fmt::format("use one of: {}{}", fmt::join(allowed, ", "),
                   near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
 }
@@ -31,7 +31,7 @@ void require_seconds(const char* flag, const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !std::isfinite(value) || value < 0) {
-    throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+    throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::printable(text)),
                            "give seconds: 0.1");
   }
 }

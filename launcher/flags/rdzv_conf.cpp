@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/lookup.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 
@@ -32,14 +32,14 @@ std::map<std::string, std::string> parse_rdzv_conf(const std::string& text) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size()) {
       throw core::UsageError("--rdzv-conf",
-                             fmt::format("\"{}\" is not allowed", core::escape_control(entry)),
+                             fmt::format("\"{}\" is not allowed", core::printable(entry)),
                              "give KEY=VALUE,KEY=VALUE: join_timeout=600,last_call_timeout=30");
     }
     const std::string key = entry.substr(0, equals);
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string near = core::nearest(key, known);
       throw core::UsageError(
-          "--rdzv-conf", fmt::format("\"{}\" is no key", core::escape_control(key)),
+          "--rdzv-conf", fmt::format("\"{}\" is no key", core::printable(key)),
           fmt::format("use some of: {}{}", fmt::join(known, ", "),
                       near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
     }

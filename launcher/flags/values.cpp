@@ -8,6 +8,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 
 namespace scaletrain::launcher {
@@ -15,7 +16,7 @@ namespace scaletrain::launcher {
 int parse_count(const std::string& flag, const std::string& text, int low, int high) {
   const auto value = core::parse_number<int>(text);
   if (!value || *value < low || *value > high) {
-    throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+    throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::printable(text)),
                            fmt::format("give a whole number from {} to {}", low, high));
   }
   return *value;
@@ -33,8 +34,7 @@ std::chrono::milliseconds parse_duration(const std::string& flag, const std::str
                                : unit == "h" ? 3'600'000
                                              : 0;
   if (error != std::errc() || unit_ms == 0 || value < 0 || value > kWeekMs / unit_ms) {
-    throw core::UsageError(flag,
-                           fmt::format("\"{}\" is not a duration", core::escape_control(text)),
+    throw core::UsageError(flag, fmt::format("\"{}\" is not a duration", core::printable(text)),
                            "give a whole number and a unit: 500ms, 10s, 5m, 2h");
   }
   return std::chrono::milliseconds(value * unit_ms);

@@ -12,6 +12,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/format/tar.h"
@@ -89,7 +90,7 @@ void check_class_count(const recipe::Recipe& recipe) {
     throw core::RecipeError(
         "/model/num_classes",
         fmt::format("{} is less than the {} classes of {}", ours, theirs,
-                    core::escape_control(classes->owner)),
+                    core::printable(classes->owner)),
         fmt::format("use {}, or leave it out: it is the number of class names then", theirs));
   }
   if (theirs < ours) {

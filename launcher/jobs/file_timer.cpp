@@ -17,6 +17,7 @@
 #include "launcher/platform/temporary_folder.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
@@ -111,7 +112,7 @@ void FileTimer::end_expired(const RunningWorker& worker, pid_t pid) {
     scope = &key.second;
   }
   if (first == nullptr) return;
-  core::log("rank {}: its timer \"{}\" ran out{}", worker.rank, core::escape_control(*scope),
+  core::log("rank {}: its timer \"{}\" ran out{}", worker.rank, core::printable(*scope),
             first->signal == 0 ? "" : ": " + core::signal_name(first->signal));
   if (first->signal != 0) kill(pid, first->signal);
   std::erase_if(timers_, [&](const auto& entry) { return entry.first.first == pid; });

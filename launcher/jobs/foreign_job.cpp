@@ -20,7 +20,7 @@
 #include "launcher/workers/failure_file.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/shell_word.h"
 
 namespace scaletrain::launcher {
@@ -62,7 +62,7 @@ std::string device_of(const char* visible, int local_rank) {
     throw core::UsageError(
         "--virtual-local-rank",
         fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" has no device for local rank {}",
-                    core::escape_control(visible), local_rank),
+                    core::printable(visible), local_rank),
         "start fewer workers, or make more devices visible");
   }
   return std::move(entries[at]);

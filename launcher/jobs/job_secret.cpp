@@ -16,6 +16,7 @@
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/replica/secret.h"
 
 namespace scaletrain::launcher {
@@ -74,7 +75,7 @@ std::string job_secret(const std::filesystem::path& run) {
     ReadSecret secret = read_secret(named);
     if (secret.why_not.empty()) return std::move(secret.text);
     throw core::UsageError(
-        fmt::format("{} {}", kSecretVariable, core::escape_control(named)), secret.why_not,
+        fmt::format("{} {}", kSecretVariable, core::printable(named)), secret.why_not,
         "name a file of 32 bytes or more: openssl rand -hex 32 > FILE; chmod 600 FILE");
   }
   const std::filesystem::path path = run / "peer-secret";

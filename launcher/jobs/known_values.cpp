@@ -17,6 +17,7 @@
 #include "lib/core/glob.h"
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/exchange/known_of_weights.h"
 #include "lib/format/token_card.h"
@@ -93,7 +94,7 @@ class Completion {
   // The sets since the last call, shown with the file that says them.
   std::vector<std::string> take(const std::string& place) {
     if (!sets_.empty()) {
-      core::log_line(core::escape_control(
+      core::log_line(core::printable(
           fmt::format("{}, as {} says", fmt::join(shown_, ", "), core::shown_path(place))));
     }
     shown_.clear();

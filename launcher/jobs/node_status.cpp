@@ -9,6 +9,7 @@
 #include "launcher/place/placement.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -47,7 +48,7 @@ void NodeStatus::write(const std::vector<RankView>& views) {
   fs::create_directories(file_.parent_path(), ignored);
   const fs::path temporary = file_.string() + ".new";
   std::ofstream stream(temporary);
-  stream << json.dump() << '\n';
+  stream << core::json_text(json) << '\n';
   stream.close();
   if (stream.good()) fs::rename(temporary, file_, ignored);
 }

@@ -15,6 +15,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/recipe/load.h"
@@ -179,7 +180,7 @@ void check_allowed_keys(const std::vector<std::string>& allow, const recipe::Rec
     if (std::find(known.begin(), known.end(), plain) != known.end()) continue;
     const std::string near = core::nearest(plain, known);
     throw core::UsageError("--allow",
-                           fmt::format("\"{}\" is no key of a recipe", core::escape_control(key)),
+                           fmt::format("\"{}\" is no key of a recipe", core::printable(key)),
                            near.empty() ? "scaletrain recipe reference names all of them"
                                         : fmt::format("did you mean \"{}\"?", near));
   }

@@ -11,7 +11,7 @@
 #include "launcher/place/batch_check.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/token_cards.h"
@@ -153,7 +153,7 @@ void check_tokens(const recipe::Recipe& recipe, int ranks) {
     if (!ours || !theirs || *ours == *theirs) continue;
     throw core::DataError(source->tokens.front(),
                           fmt::format("is of the tokenizer {}, and /data/train of {}",
-                                      core::escape_control(*theirs), core::escape_control(*ours)),
+                                      core::printable(*theirs), core::printable(*ours)),
                           "tokenize all sets by one tokenizer");
   }
 }

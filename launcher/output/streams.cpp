@@ -8,7 +8,7 @@
 
 #include "launcher/flags/values.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -40,7 +40,7 @@ std::vector<unsigned> parse_choice(const std::string& flag, const std::string& t
   for (const std::string& entry : split(text)) {
     const std::size_t colon = entry.find(':');
     if (colon == std::string::npos) {
-      throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+      throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::printable(text)),
                              "give 0, 1 (output), 2 (error) or 3 (both), or a list: 0:1,7:3");
     }
     const int rank = parse_count(flag, entry.substr(0, colon), 0, kMostRanks);

@@ -16,7 +16,7 @@
 
 #include "launcher/flags/values.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -34,7 +34,7 @@ Endpoint parse_endpoint(const std::string& text, int port) {
   if (result.host.empty() || !ends_there || (bracketed && host_end == std::string::npos) ||
       (has_port && colon + 1 == text.size())) {
     throw core::UsageError("--rdzv-endpoint",
-                           fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+                           fmt::format("\"{}\" is not allowed", core::printable(text)),
                            "give HOST, HOST:PORT or [IPv6 ADDRESS]:PORT");
   }
   if (has_port) result.port = parse_count("--rdzv-endpoint", text.substr(colon + 1), 0, kMostPort);

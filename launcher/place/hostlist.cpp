@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 
 namespace scaletrain::launcher {
@@ -29,7 +29,7 @@ class Expansion {
  private:
   [[noreturn]] void refuse() const {
     throw core::UsageError(place_,
-                           fmt::format("\"{}\" is no list of hosts", core::escape_control(text_)),
+                           fmt::format("\"{}\" is no list of hosts", core::printable(text_)),
                            "it should look like gpu[01-03,7],login");
   }
 

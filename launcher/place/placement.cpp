@@ -9,8 +9,8 @@
 #include "lib/core/clock.h"
 #include "lib/core/cores.h"
 #include "lib/core/error.h"
-#include "lib/core/local_address.h"
-#include "lib/core/log.h"
+#include "lib/core/host.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -30,8 +30,7 @@ int resolve_nproc(const std::string& text) {
                            "check nvidia-smi and CUDA_VISIBLE_DEVICES, or give a number or auto");
   }
   if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
-    throw core::UsageError("--nproc",
-                           fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+    throw core::UsageError("--nproc", fmt::format("\"{}\" is not allowed", core::printable(text)),
                            "give a number, auto, gpu or cpu");
   }
   return parse_count("--nproc", text, 1, kMaxLocalWorkers);
@@ -53,8 +52,7 @@ void resolve_nnodes(const std::string& text, Placement& result) {
 void check_backend(const LaunchOptions& options) {
   if (options.rdzv_backend == "static" || options.rdzv_backend == "c10d") return;
   throw core::UsageError(
-      "--rdzv-backend",
-      fmt::format("\"{}\" is not allowed", core::escape_control(options.rdzv_backend)),
+      "--rdzv-backend", fmt::format("\"{}\" is not allowed", core::printable(options.rdzv_backend)),
       "use static or c10d");
 }
 

@@ -8,7 +8,7 @@
 #include "launcher/flags/values.h"
 #include "launcher/place/hostlist.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -68,10 +68,10 @@ int tasks_on_node(const std::string& text, int node) {
     if (node < first + nodes) return tasks;
     first += nodes;
   }
-  throw core::UsageError("SLURM_STEP_TASKS_PER_NODE",
-                         fmt::format("\"{}\" has {} nodes, and this is number {}",
-                                     core::escape_control(text), first, node),
-                         kStepRemedy);
+  throw core::UsageError(
+      "SLURM_STEP_TASKS_PER_NODE",
+      fmt::format("\"{}\" has {} nodes, and this is number {}", core::printable(text), first, node),
+      kStepRemedy);
 }
 
 }  // namespace scaletrain::launcher

@@ -11,7 +11,7 @@
 #include "launcher/platform/gpus.h"
 #include "lib/core/cores.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 
 namespace scaletrain::launcher {
@@ -201,8 +201,7 @@ std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
                                            const std::vector<std::string>& gpus,
                                            const std::set<int>& allowed, const fs::path& sys) {
   if (mode != "node" && mode != "socket" && mode != "exclusive" && mode != "core-complex") {
-    throw core::UsageError(kNumaFlag,
-                           fmt::format("\"{}\" is not allowed", core::escape_control(mode)),
+    throw core::UsageError(kNumaFlag, fmt::format("\"{}\" is not allowed", core::printable(mode)),
                            "use one of: node, socket, exclusive, core-complex");
   }
   const auto count = static_cast<std::size_t>(workers);

@@ -10,6 +10,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
@@ -25,11 +26,11 @@ std::vector<int> parse_signals(const std::string& flag, const std::string& text)
     while (number < SIGRTMIN && core::signal_name(number) != name) ++number;
     if (number >= SIGRTMIN) {
       core::warn("{}: \"{}\" is no signal of this machine, and nothing waits for it", flag,
-                 core::escape_control(name));
+                 core::printable(name));
       continue;
     }
     if (number == SIGKILL || number == SIGSTOP || number == SIGCHLD) {
-      throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(name)),
+      throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::printable(name)),
                              "give names of signals that can be caught: SIGTERM,SIGINT,SIGUSR1");
     }
     result.push_back(number);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 
@@ -74,7 +75,7 @@ std::string describe_silence(const RankView& view) {
     if (view.text->empty()) {
       return text + ", it never wrote to its beat file (SCALETRAIN_BEAT_FILE)";
     }
-    return text + fmt::format(", its last words: \"{}\"", core::escape_control(*view.text));
+    return text + fmt::format(", its last words: \"{}\"", core::printable(*view.text));
   }
   text += fmt::format(" in {}", core::to_text(view.beat.phase));
   if (view.beat.step > 0) text += fmt::format(", step {}", view.beat.step);

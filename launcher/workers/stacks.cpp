@@ -12,6 +12,7 @@
 
 #include "launcher/platform/process_view.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -76,9 +77,9 @@ std::vector<ThreadStack> parse_stacks(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.starts_with("thread ")) {
-      stacks.push_back({.thread = core::escape_control(line), .frames = {}});
+      stacks.push_back({.thread = core::printable(line), .frames = {}});
     } else if (!stacks.empty() && !line.empty()) {
-      stacks.back().frames.push_back(core::escape_control(readable(line)));
+      stacks.back().frames.push_back(core::printable(readable(line)));
     }
   }
   return stacks;

@@ -18,6 +18,7 @@
 #include "lib/core/error.h"
 #include "lib/core/glob.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/weights/element_values.h"
@@ -88,7 +89,7 @@ class Loader {
       if (source.name.find(".lora_A.") == std::string::npos) continue;
       throw core::CheckpointError(
           weights_.path,
-          core::escape_control(
+          core::printable(
               fmt::format("is a LoRA adapter ({}), not the weights of a model", source.name)),
           format::kMergeAdapter);
     }
@@ -186,7 +187,7 @@ class Loader {
     report_.unused.push_back(name);
     const bool allowed =
         core::matches_any(may_be_left(), name) || core::matches_any(weights_.allow_unused, name);
-    if (!allowed) unused_.add(core::escape_control(name));
+    if (!allowed) unused_.add(core::printable(name));
   }
 
   void match(const std::string& name, const WeightTensor& source) {
@@ -200,7 +201,7 @@ class Loader {
                                                      : format::has_values(source.dtype) &&
                                                            !format::is_floating(source.dtype);
     if (!converts) {
-      other_dtype_.add(fmt::format("{}: {} for {}", name, core::escape_control(source.dtype),
+      other_dtype_.add(fmt::format("{}: {} for {}", name, core::printable(source.dtype),
                                    c10::toString(target.scalar_type())));
       return;
     }
@@ -335,7 +336,7 @@ class Loader {
 
 std::string named(const char* what, const std::vector<std::string>& names) {
   Differences list(what);
-  for (const std::string& name : names) list.add(core::escape_control(name));
+  for (const std::string& name : names) list.add(core::printable(name));
   std::vector<std::string> parts;
   list.list(parts);
   return parts.empty() ? fmt::format("0 {}", what) : parts.front();

@@ -19,6 +19,7 @@
 #include "lib/core/log.h"
 #include "lib/core/lookup.h"
 #include "lib/core/other_words.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::core {
 namespace {
@@ -114,7 +115,7 @@ std::string here_it_is(const CLI::App& command, const std::string& place, const 
   known.insert(known.end(), others.begin(), others.end());
   const std::string ours = our_word(place, name);
   throw UsageError(
-      place, fmt::format("there is no command \"{}\"", escape_control(name)),
+      place, fmt::format("there is no command \"{}\"", printable(name)),
       fmt::format("use one of: {}{}", fmt::join(known, ", "),
                   ours.empty() ? did_you_mean(name, known) : fmt::format("; here it is {}", ours)));
 }

@@ -19,7 +19,9 @@
 #include "lib/core/error.h"
 #include "lib/core/exclusive_file.h"
 #include "lib/core/host_name.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/process_start.h"
 
 namespace scaletrain::core {
@@ -66,7 +68,7 @@ std::optional<bool> lives(const Owner& owner) {
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& text) {
   const std::optional<Owner> owner = parse(text);
   const std::string who = owner ? fmt::format("the running job with pid {} on host {}", owner->pid,
-                                              escape_control(owner->host))
+                                              printable(owner->host))
                                 : "another running job";
   throw UsageError(file.parent_path().string(), "belongs to " + who,
                    "stop that job first, or give this one another folder: --set output=FOLDER");
@@ -216,7 +218,7 @@ std::string Lease::text() const {
                                     {"started", start_ticks(getpid())},
                                     {"attempt", attempt_},
                                     {"beat", beat_}};
-  return json.dump() + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace scaletrain::core

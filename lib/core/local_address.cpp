@@ -6,12 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 
 namespace scaletrain::core {
 namespace {
@@ -57,15 +55,6 @@ bool is_loopback(const std::string& address) {
 }
 
 }  // namespace
-
-void check_host(const std::string& place, const std::string& host) {
-  const bool is_usable = std::ranges::all_of(host, [](unsigned char one) {
-    return one > ' ' && one != 0x7f && one != '[' && one != ']' && one != '/';
-  });
-  if (is_usable && !host.empty()) return;
-  throw UsageError(place, fmt::format("\"{}\" is no host name or address", escape_control(host)),
-                   "give a name or an address, IPv6 without brackets: node-1, 10.0.0.1 or fd00::1");
-}
 
 std::string local_address(const WorkerEnv& env) {
   const Addresses addresses = resolve(env);

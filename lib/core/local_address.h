@@ -12,8 +12,4 @@ namespace scaletrain::core {
 // does not resolve, or is a loopback address in a job of several nodes on several hosts.
 std::string local_address(const WorkerEnv& env);
 
-// Throws core::UsageError of `place` for what is no host name or address: nothing at all, blanks or
-// control characters, brackets, a slash.
-void check_host(const std::string& place, const std::string& host);
-
 }  // namespace scaletrain::core

@@ -11,6 +11,7 @@
 #include "lib/core/console.h"
 #include "lib/core/error.h"
 #include "lib/core/line_start.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::core {
 namespace {
@@ -64,24 +65,6 @@ void report_lost_lines(int error) {
       fmt::format("warning: the log cannot be written: {}; its lines are lost", errno_text(error)));
 }
 
-std::string escape(std::string_view text, bool keep_newline) {
-  std::string result;
-  result.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      result += keep_newline ? "\n" : "\\n";
-    } else if (c == '\t') {
-      result += keep_newline ? "\t" : "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 void set_log_prefix(std::string prefix) { log_prefix() = std::move(prefix); }
@@ -92,7 +75,7 @@ void limit_log_wait(std::chrono::milliseconds limit) {
 
 void log_line(std::string_view text) {
   const std::string line =
-      fmt::format("{}{}{}\n", to_line_start(), log_prefix(), escape(text, true));
+      fmt::format("{}{}{}\n", to_line_start(), log_prefix(), printable_lines(text));
   if (limited_console()) return write_limited(*limited_console(), line);
   std::string_view rest = line;
   while (!rest.empty()) {
@@ -111,9 +94,7 @@ void set_warning_listener(std::function<void(const std::string&)> listener) {
 void warn_line(std::string_view text) {
   const std::string line = fmt::format("warning: {}", text);
   log_line(line);
-  if (warning_listener()) warning_listener()(escape(line, true));
+  if (warning_listener()) warning_listener()(printable_lines(line));
 }
-
-std::string escape_control(std::string_view text) { return escape(text, false); }
 
 }  // namespace scaletrain::core

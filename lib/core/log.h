@@ -19,8 +19,7 @@ void set_log_prefix(std::string prefix);
 // between its own steps. Call it before threads are started.
 void limit_log_wait(std::chrono::milliseconds limit);
 
-// Writes PREFIX + text + newline; control characters other than newline are escaped (\x1b), so that
-// a file name cannot change the terminal.
+// Writes PREFIX + printable_lines(text) + newline.
 void log_line(std::string_view text);
 
 template <class... Args>
@@ -39,8 +38,5 @@ template <class... Args>
 void warn(fmt::format_string<Args...> format, Args&&... args) {
   warn_line(fmt::format(format, std::forward<Args>(args)...));
 }
-
-// `text` with control characters (newline too) written as \n, \t or \xNN.
-std::string escape_control(std::string_view text);
 
 }  // namespace scaletrain::core

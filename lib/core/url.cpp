@@ -4,6 +4,7 @@
 #include <array>
 
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::core {
 namespace {
@@ -51,7 +52,7 @@ std::string shown_command(std::string_view command) {
   if (program.find('=') == std::string_view::npos) text += program;
   if (program.size() < command.size()) text += " ...";
   if (!file.empty()) text += " " + std::string(file);
-  return escape_control(text);
+  return printable(text);
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ std::string_view url_scheme(std::string_view path) {
 
 std::string shown_path(std::string_view path) {
   const std::string_view scheme = url_scheme(path);
-  if (scheme.empty()) return escape_control(path);
+  if (scheme.empty()) return printable(path);
   if (scheme == "pipe") return shown_command(path.substr(kPipe.size()));
   std::string text(path);
   if (scheme != "s3" && scheme != "gs") {  // there '?' and '#' are part of a key
@@ -77,7 +78,7 @@ std::string shown_path(std::string_view path) {
   const std::string_view host = authority(path);
   const std::size_t at = host.rfind('@');
   if (at != std::string_view::npos) text.replace(scheme.size() + kAfterScheme.size(), at, "***");
-  return escape_control(text);
+  return printable(text);
 }
 
 std::string base_name(std::string_view path) {

@@ -13,9 +13,10 @@
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/host.h"
 #include "lib/core/json_text.h"
-#include "lib/core/local_address.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 
 namespace scaletrain::core {
@@ -30,7 +31,7 @@ std::optional<std::string> variable(const char* name) {
 int parse(const char* name, std::string_view value, int low, int high) {
   const auto number = parse_number<int>(value);
   if (!number || *number < low || *number > high) {
-    throw UsageError(name, fmt::format("is \"{}\"", escape_control(value)),
+    throw UsageError(name, fmt::format("is \"{}\"", printable(value)),
                      fmt::format("an integer from {} to {} is needed", low, high));
   }
   return *number;

@@ -12,7 +12,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/glob.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/exchange/known_of_weights.h"
 #include "lib/exchange/known_tokenizer.h"
@@ -30,7 +30,7 @@ class Differences {
 
   void add(const std::string& name, const std::string& theirs, const std::string& ours) {
     if (is_allowed(name)) return;
-    found_.push_back(fmt::format("{} {}, not {}", name, core::escape_control(theirs), ours));
+    found_.push_back(fmt::format("{} {}, not {}", name, core::printable(theirs), ours));
   }
 
   std::string text() const { return fmt::format("{}", fmt::join(found_, "; ")); }
@@ -86,7 +86,7 @@ void check_tokenizer(const recipe::Recipe& recipe, const format::WeightFiles& fi
   throw core::CheckpointError(
       theirs->place,
       fmt::format("the weights are of the tokenizer {}, and the training tokens of {} ({})",
-                  core::escape_control(theirs->name), core::escape_control(ours->name),
+                  core::printable(theirs->name), core::printable(ours->name),
                   core::shown_path(ours->place)),
       "tokenize with the tokenizer of the weights; for embeddings that are to learn another one, "
       "\"allow_other\": [\"tokenizer\"] in /model/weights");

@@ -10,7 +10,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::exchange {
 namespace {
@@ -97,9 +97,9 @@ void ForeignConfig::allow(const std::string& key, std::initializer_list<json> va
 
 void ForeignConfig::refuse(const std::string& key, const std::string& allowed) const {
   const std::string found = has(key) ? "is " + core::json_text(value(key)) : "is missing";
-  throw core::CheckpointError(
-      fmt::format("{}: {}/{}", place_, pointer_, core::escape_control(key)),
-      fmt::format("{}, and {} is needed", core::escape_control(found), allowed), kOtherModel);
+  throw core::CheckpointError(fmt::format("{}: {}/{}", place_, pointer_, core::printable(key)),
+                              fmt::format("{}, and {} is needed", core::printable(found), allowed),
+                              kOtherModel);
 }
 
 }  // namespace scaletrain::exchange

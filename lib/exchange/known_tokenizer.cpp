@@ -7,7 +7,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/read_faults.h"
 #include "lib/core/url.h"
 #include "lib/format/hashed_file.h"
@@ -64,8 +64,7 @@ void check_tokenizer_of_run(const std::string& token_file, const fs::path& run) 
   throw core::CheckpointError(
       core::shown_path(given->place),
       fmt::format("is of the tokenizer {}, and the run was trained on tokens of {} ({})",
-                  core::escape_control(given->name), core::escape_control(trained->name),
-                  trained->place),
+                  core::printable(given->name), core::printable(trained->name), trained->place),
       "tokenize with the tokenizer of the run");
 }
 

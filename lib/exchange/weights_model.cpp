@@ -16,7 +16,7 @@
 #include "lib/core/error.h"
 #include "lib/core/glob.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/language_config.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -100,7 +100,7 @@ void check_same_computation(const recipe::Model& model, const format::WeightFile
     const json& theirs = described.at(key);
     const json ours = value_of(model, key);
     if (is_same(theirs, ours) || core::matches_any(model.weights->allow_other, key)) continue;
-    const std::string shown = core::escape_control(core::json_text(theirs));
+    const std::string shown = core::printable(core::json_text(theirs));
     found.push_back(fmt::format("{} {}, not {}", key, shown, core::json_text(ours)));
     wanted.push_back(fmt::format("/model/{} to {}", key, shown));
     names.push_back(core::json_text(json(key)));

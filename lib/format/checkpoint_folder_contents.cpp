@@ -7,8 +7,8 @@
 #include <set>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/parallel.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -26,9 +26,7 @@ namespace fs = std::filesystem;
 constexpr const char* kDiverged =
     "training had diverged when it was saved: use an earlier checkpoint, and a lower learning rate";
 
-std::string quoted(const std::string& name) {
-  return fmt::format("\"{}\"", core::escape_control(name));
-}
+std::string quoted(const std::string& name) { return fmt::format("\"{}\"", core::printable(name)); }
 
 TrainState read_state_of(const fs::path& checkpoint, const Manifest& manifest) {
   const fs::path path = checkpoint / kStateFile;

@@ -9,8 +9,8 @@
 
 #include "lib/core/error.h"
 #include "lib/core/hash.h"
-#include "lib/core/log.h"
 #include "lib/core/parallel.h"
+#include "lib/core/printable.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/checkpoint_folder.h"
@@ -52,8 +52,7 @@ void check_seal(const std::string& text, const fs::path& path) {
     constexpr std::size_t kAfterSum = 4;  // `"`, newline, `}`, newline
     return sealed.size() < kSumBytes + kAfterSum
                ? std::string("nothing")
-               : core::escape_control(
-                     sealed.substr(sealed.size() - kSumBytes - kAfterSum, kSumBytes));
+               : core::printable(sealed.substr(sealed.size() - kSumBytes - kAfterSum, kSumBytes));
   };
   throw core::CheckpointError(path.string(),
                               fmt::format("has the SHA-256 {} where {} is written", sum(expected),
@@ -137,7 +136,7 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
     throw core::CheckpointError(
         path.parent_path().string(),
         fmt::format("was written by {}, format {}; this program reads up to {}",
-                    core::escape_control(manifest.program), format, kCheckpointFormat),
+                    core::printable(manifest.program), format, kCheckpointFormat),
         "use that program, or a newer one");
   }
   check_seal(text, path);
@@ -155,7 +154,7 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
     const std::string& name = item.key();
     if (!is_plain_name(name)) {
       throw core::CheckpointError(path.string(),
-                                  fmt::format("names the file \"{}\"", core::escape_control(name)),
+                                  fmt::format("names the file \"{}\"", core::printable(name)),
                                   "a file of a checkpoint lies in its folder: do not use this one");
     }
     JsonFields entry(item.value(), path.string(), fmt::format("{}/{}", files_pointer, name));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/placeholder.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::format {
 namespace {
@@ -37,7 +37,7 @@ class Check : public nlohmann::json_sax<Json> {
   }
   bool key(std::string& name) override {
     if (!keys_.back().insert(name).second) {
-      problem_ = fmt::format("has the key \"{}\" twice", core::escape_control(name));
+      problem_ = fmt::format("has the key \"{}\" twice", core::printable(name));
     }
     return true;
   }
@@ -155,7 +155,7 @@ void JsonFields::done() const {
   for (const auto& item : object_.items()) {
     if (asked_.count(item.key()) == 0) {
       throw core::CheckpointError(
-          fmt::format("{}: {}/{}", place_, pointer_, core::escape_control(item.key())),
+          fmt::format("{}: {}/{}", place_, pointer_, core::printable(item.key())),
           "is not a key of this format", kDamagedJson);
     }
   }

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
 
@@ -118,14 +118,13 @@ PieceTables parse_tables(const nlohmann::json& json, const std::string& place) {
   // Throws where it is no object, as below.
   [[maybe_unused]] const JsonFields checked(json, place, kTensorsPointer);
   for (const auto& table : json.items()) {
-    const std::string pointer =
-        fmt::format("{}/{}", kTensorsPointer, core::escape_control(table.key()));
+    const std::string pointer = fmt::format("{}/{}", kTensorsPointer, core::printable(table.key()));
     [[maybe_unused]] const JsonFields checked_table(table.value(), place, pointer);
     PieceTable& read = tables[table.key()];
     for (const auto& tensor : table.value().items()) {
       read.emplace(tensor.key(),
                    parse_tensor(tensor.value(), place,
-                                fmt::format("{}/{}", pointer, core::escape_control(tensor.key()))));
+                                fmt::format("{}/{}", pointer, core::printable(tensor.key()))));
     }
   }
   return tables;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/piece_table.h"
 #include "lib/format/safetensors_header.h"
@@ -77,7 +77,7 @@ std::string problem_of(const CutTensor& tensor, const std::map<std::string, File
   constexpr std::size_t kMostDimensions = 64;
   if (bytes_of_cut(tensor) < 0 || tensor.shape.size() > kMostDimensions) {
     return fmt::format("is of dtype \"{}\" and a shape that no file can hold",
-                       core::escape_control(tensor.dtype));
+                       core::printable(tensor.dtype));
   }
   if (tensor.pieces.size() > kMostPieces) {
     return fmt::format("has {} pieces, where at most {} are possible", tensor.pieces.size(),
@@ -87,7 +87,7 @@ std::string problem_of(const CutTensor& tensor, const std::map<std::string, File
   std::int64_t held = 0;
   std::set<std::string> named;
   for (const StoredPiece& stored : tensor.pieces) {
-    const std::string name = core::escape_control(stored.file);
+    const std::string name = core::printable(stored.file);
     if (!lies_within(stored.piece, tensor.shape)) {
       return fmt::format("has a piece in {} that does not lie within it", name);
     }
@@ -103,8 +103,8 @@ std::string problem_of(const CutTensor& tensor, const std::map<std::string, File
     held += stored.piece.count();
   }
   if (const auto [a, b] = find_twice(tensor); a != nullptr) {
-    return fmt::format("has an element in two pieces, in {} and in {}",
-                       core::escape_control(a->file), core::escape_control(b->file));
+    return fmt::format("has an element in two pieces, in {} and in {}", core::printable(a->file),
+                       core::printable(b->file));
   }
   if (held == elements) return "";
   return fmt::format("has {} elements, and its pieces {}", elements, held);
@@ -119,20 +119,19 @@ void check_tables(const PieceTables& tables, const std::map<std::string, FileEnt
   };
   std::map<std::string, std::string> table_of;  // by file
   for (const auto& [whole, table] : tables) {
-    const std::string shown = core::escape_control(whole);
+    const std::string shown = core::printable(whole);
     if (!is_plain_name(whole)) refuse(fmt::format("names the file \"{}\"", shown));
     if (files.contains(whole)) refuse(fmt::format("has {} both whole and in pieces", shown));
     for (const auto& [name, tensor] : table) {
       const std::string problem = problem_of(tensor, files);
       if (!problem.empty()) {
-        refuse(
-            fmt::format("the tensor \"{}\" of {} {}", core::escape_control(name), shown, problem));
+        refuse(fmt::format("the tensor \"{}\" of {} {}", core::printable(name), shown, problem));
       }
       for (const StoredPiece& stored : tensor.pieces) {
         const std::string& first = table_of.emplace(stored.file, whole).first->second;
         if (first == whole) continue;
-        refuse(fmt::format("has pieces of {} and of {} in {}", core::escape_control(first), shown,
-                           core::escape_control(stored.file)));
+        refuse(fmt::format("has pieces of {} and of {} in {}", core::printable(first), shown,
+                           core::printable(stored.file)));
       }
     }
   }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::format {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::size_t kMaxDimensions = 64;
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 200;
-  return fmt::format("\"{}{}\"", core::escape_control(text.substr(0, kShown)),
+  return fmt::format("\"{}{}\"", core::printable(text.substr(0, kShown)),
                      text.size() > kShown ? "..." : "");
 }
 

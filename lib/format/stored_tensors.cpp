@@ -10,6 +10,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/checkpoint_folder.h"
@@ -60,7 +61,7 @@ void compare_with_table(const fs::path& path, const SafetensorsFile& file,
     if (found != pieces.end() && fits()) continue;
     throw core::CheckpointError(path.string(),
                                 fmt::format("holds a tensor \"{}\" that is not the piece in {}",
-                                            core::escape_control(info.name), kManifestName),
+                                            core::printable(info.name), kManifestName),
                                 kOtherCheckpoint);
   }
   if (file.tensors().size() == pieces.size()) return;

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/placeholder.h"
+#include "lib/core/printable.h"
 #include "lib/format/tar_header.h"
 
 namespace scaletrain::format {
@@ -186,8 +186,8 @@ void TarReader::fail(std::int64_t offset, const std::string& found,
 
 std::string shown_name(std::string_view name) {
   constexpr std::size_t kShown = 120;
-  if (name.size() <= kShown) return core::escape_control(name);
-  return core::escape_control(name.substr(0, kShown)) + "...";
+  if (name.size() <= kShown) return core::printable(name);
+  return core::printable(name.substr(0, kShown)) + "...";
 }
 
 }  // namespace scaletrain::format

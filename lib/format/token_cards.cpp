@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 
 namespace scaletrain::format {
@@ -55,12 +55,11 @@ void TokenCards::add(const std::string& file, std::int64_t tokens, bool has_mask
   const TokenCard& first = *card_at(first_path_);
   if (card.tokenizer != first.tokenizer || card.vocab_size != first.vocab_size ||
       card.end_of_text != first.end_of_text) {
-    throw core::DataError(
-        place,
-        fmt::format("is of the tokenizer {} with {} tokens, and {} of {} with {}",
-                    core::escape_control(card.tokenizer), card.vocab_size, first_file_,
-                    core::escape_control(first.tokenizer), first.vocab_size),
-        "tokenize all files of a set by one tokenizer");
+    throw core::DataError(place,
+                          fmt::format("is of the tokenizer {} with {} tokens, and {} of {} with {}",
+                                      core::printable(card.tokenizer), card.vocab_size, first_file_,
+                                      core::printable(first.tokenizer), first.vocab_size),
+                          "tokenize all files of a set by one tokenizer");
   }
   text_bytes_known_ = text_bytes_known_ && entry->text_bytes && !has_mask;
   text_bytes_ += entry->text_bytes.value_or(0);
@@ -73,7 +72,7 @@ void TokenCards::check_vocabulary(std::int64_t vocab_size) const {
   throw core::RecipeError(
       "/model/vocab_size",
       fmt::format("{} is less than the {} tokens of {} ({})", vocab_size, card.vocab_size,
-                  core::escape_control(card.tokenizer), core::shown_path(first_path_)),
+                  core::printable(card.tokenizer), core::shown_path(first_path_)),
       fmt::format("use {} or more", card.vocab_size));
 }
 

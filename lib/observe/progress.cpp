@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/observe/terminal.h"
 
 namespace scaletrain::observe {
@@ -48,7 +49,7 @@ void Progress::tick(std::int64_t step, double loss, double lr) {
 void Progress::eval(const EvalRecord& record) { note(eval_text(record, goal_)); }
 
 void Progress::note(const std::string& line) {
-  const std::string whole = core::escape_control(line) + "\n";
+  const std::string whole = core::printable(line) + "\n";
   offer(fd_, bar_shown_ ? "\r\x1b[K" + whole : whole, kLineWaitMs);
   if (bar_shown_) draw();
 }

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::observe {
@@ -34,7 +34,7 @@ std::string summary_text(const RunSummary& summary) {
   const std::string done =
       summary.early.empty() ? "done" : fmt::format("done, as {}", summary.early);
   std::string text =
-      fmt::format("{}: {}, {} steps in {}, {:.0f} samples/s\n", core::escape_control(summary.name),
+      fmt::format("{}: {}, {} steps in {}, {:.0f} samples/s\n", core::printable(summary.name),
                   summary.stopped.empty() ? done : "stopped by " + summary.stopped, summary.step,
                   format_duration(summary.trained_s), summary.samples_per_s);
   if (summary.best) {
@@ -52,9 +52,8 @@ std::string summary_text(const RunSummary& summary) {
                                           summary.empty_steps));
   }
   if (summary.skipped_samples > 0) {
-    text +=
-        row("bad samples", fmt::format("{} were skipped: {}/bad_samples", summary.skipped_samples,
-                                       core::escape_control(summary.run)));
+    text += row("bad samples", fmt::format("{} were skipped: {}/bad_samples",
+                                           summary.skipped_samples, core::printable(summary.run)));
   }
   if (summary.housekeeping_failures > 0) {
     text += row("not done", fmt::format("{} times something beside training failed: see the "
@@ -65,8 +64,8 @@ std::string summary_text(const RunSummary& summary) {
     text += row("weights", fmt::format("were trained with {}", summary.weights_differences));
   }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
-  text += row("checkpoint", core::escape_control(summary.checkpoint));
-  if (!summary.stopped.empty()) text += row("resume", core::escape_control(summary.resume));
+  text += row("checkpoint", core::printable(summary.checkpoint));
+  if (!summary.stopped.empty()) text += row("resume", core::printable(summary.resume));
   return text;
 }
 

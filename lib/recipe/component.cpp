@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/core/log.h"
 #include "lib/core/lookup.h"
+#include "lib/core/printable.h"
 #include "lib/recipe/paths.h"
 #include "lib/recipe/schema/foreign_names.h"
 #include "lib/recipe/schema/json_text.h"
@@ -56,7 +56,7 @@ class Name : public Type {
     std::string remedy = near.empty() ? "use " + phrase() : near;
     if (!list_.missing.empty()) {
       remedy += fmt::format("; a worker of your own has a list beside it, and {} is missing",
-                            core::escape_control(list_.missing));
+                            core::printable(list_.missing));
     }
     problems.add(node, pointer, fmt::format("{} is not {}", in_quotes(*name), list_.kind), remedy);
   }

@@ -12,7 +12,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/recipe/recipe.h"
 #include "lib/recipe/task.h"
 #include "lib/recipe/weights_flag.h"
@@ -127,7 +127,7 @@ std::string set_of(const EvaluationRequest& asked, const Data& data) {
     if (std::find(names.begin(), names.end(), name) != names.end()) return name;
   }
   throw core::UsageError(
-      "--on", fmt::format("\"{}\" is no held-out set of the run", core::escape_control(asked.set)),
+      "--on", fmt::format("\"{}\" is no held-out set of the run", core::printable(asked.set)),
       fmt::format("use one of: {}; or --data SHARDS", fmt::join(names, ", ")));
 }
 

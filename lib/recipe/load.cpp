@@ -10,8 +10,8 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/home.h"
-#include "lib/core/log.h"
 #include "lib/core/placeholder.h"
+#include "lib/core/printable.h"
 #include "lib/core/subprocess.h"
 #include "lib/core/text.h"
 #include "lib/core/url.h"
@@ -33,7 +33,7 @@ std::string read_recipe_file(const fs::path& path, const std::string& place) {
   try {
     return core::read_file(path, kMaxRecipeBytes, core::ExitCode::kUsage);
   } catch (const core::Error& error) {
-    throw core::RecipeError(core::escape_control(place), error.found(), error.remedy());
+    throw core::RecipeError(core::printable(place), error.found(), error.remedy());
   }
 }
 
@@ -44,13 +44,12 @@ Node read_tree(const std::string& text, const std::string& name, const Object& k
   auto source = std::make_shared<SourceText>();
   source->name = name;
   source->order = static_cast<int>(files.size());
-  core::refuse_placeholder<core::RecipeError>(core::escape_control(name), text);
+  core::refuse_placeholder<core::RecipeError>(core::printable(name), text);
   Node tree = parse_json_text(text, source);
   const Node* const extends = tree.member("extends");
   if (extends == nullptr) return tree;
 
-  const std::string place =
-      core::escape_control(fmt::format("{}:{}: /extends", name, extends->line));
+  const std::string place = core::printable(fmt::format("{}:{}: /extends", name, extends->line));
   if (extends->text() == nullptr) {
     throw core::RecipeError(place, extends->shown() + " is not a text",
                             "use a path relative to this file");
@@ -82,10 +81,9 @@ CatalogPtr catalog_for(const Node& tree) {
   const std::string program = absolute_path(*path);
   if (core::find_program(program)) return catalog_of(program);
   const std::string line = worker->source->has_lines ? fmt::format(":{}", worker->line) : "";
-  throw core::RecipeError(
-      core::escape_control(fmt::format("{}{}: /worker", worker->source->name, line)),
-      in_quotes(*path) + " is no executable file",
-      "name a worker program, here or by --worker PATH");
+  throw core::RecipeError(core::printable(fmt::format("{}{}: /worker", worker->source->name, line)),
+                          in_quotes(*path) + " is no executable file",
+                          "name a worker program, here or by --worker PATH");
 }
 
 // The file's name without ".json", with what a run's name cannot have replaced.

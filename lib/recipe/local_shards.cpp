@@ -8,7 +8,7 @@
 
 #include "lib/core/compressed_name.h"
 #include "lib/core/glob.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -42,7 +42,7 @@ std::string where_instead(const fs::path& folder) {
   std::sort(folders.begin(), folders.end());
   for (const fs::path& inside : folders) {
     if (files_in(inside, is_shard_name).empty()) continue;
-    return fmt::format("; \"{}\" in it has some", core::escape_control(inside.filename().string()));
+    return fmt::format("; \"{}\" in it has some", core::printable(inside.filename().string()));
   }
   return "";
 }
@@ -62,7 +62,7 @@ std::vector<std::string> local_shards(const std::string& name, std::string& mist
   if (fs::is_directory(path, absent)) {
     files = files_in(path, is_shard_name);
     if (files.empty()) {
-      mistake = fmt::format("\"{}\" is a folder without a .tar{}", core::escape_control(name),
+      mistake = fmt::format("\"{}\" is a folder without a .tar{}", core::printable(name),
                             where_instead(path));
     }
     return files;
@@ -71,7 +71,7 @@ std::vector<std::string> local_shards(const std::string& name, std::string& mist
   if (!is_pattern || fs::exists(path, absent)) return {name};
   files = files_in(path.parent_path(),
                    [&](const std::string& file) { return core::matches(pattern, file); });
-  if (files.empty()) mistake = fmt::format("\"{}\" fits no file", core::escape_control(name));
+  if (files.empty()) mistake = fmt::format("\"{}\" fits no file", core::printable(name));
   return files;
 }
 

@@ -12,7 +12,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/version.h"
 #include "lib/recipe/schema/type.h"
 
@@ -180,8 +180,8 @@ void check_version(const Json& json, const std::string& place) {
   if (version != kVersion) {
     found = fmt::format("has version {}, and {} is known", version, kVersion);
   } else if (writer != core::version()) {
-    found = fmt::format("was written by scaletrain {}, and this is {}",
-                        core::escape_control(writer), core::version());
+    found = fmt::format("was written by scaletrain {}, and this is {}", core::printable(writer),
+                        core::version());
   }
   if (!found.empty()) {
     throw core::UsageError(place, found, "build the worker again, with this version");
@@ -208,7 +208,7 @@ std::string to_json(const Catalog& catalog) {
 }
 
 CatalogPtr read_catalog(const fs::path& registry) {
-  const std::string place = core::escape_control(registry.string());
+  const std::string place = core::printable(registry.string());
   const std::string text = core::read_file(registry, kMaxBytes, core::ExitCode::kUsage);
   try {
     const Json json = Json::parse(text);
@@ -218,7 +218,7 @@ CatalogPtr read_catalog(const fs::path& registry) {
     if (error.place() == place) throw;
     throw core::UsageError(place, fmt::format("{} {}", error.place(), error.found()), kRemedy);
   } catch (const std::exception& error) {
-    throw core::UsageError(place, fmt::format("is damaged: {}", core::escape_control(error.what())),
+    throw core::UsageError(place, fmt::format("is damaged: {}", core::printable(error.what())),
                            kRemedy);
   }
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/recipe/lists.h"
 #include "lib/recipe/recipe.h"
@@ -64,13 +64,13 @@ void refuse(const std::vector<Missing>& missing) {
   if (missing.empty()) return;
   std::string others;
   for (std::size_t i = 1; i < missing.size() && i < kMostNamed; ++i) {
-    others += fmt::format("\n{}: {}: {}", missing[i].pointer, core::escape_control(missing[i].path),
+    others += fmt::format("\n{}: {}: {}", missing[i].pointer, core::printable(missing[i].path),
                           missing[i].reason);
   }
   if (missing.size() > kMostNamed)
     others += fmt::format("\nand {} more", missing.size() - kMostNamed);
   throw core::DataError(
-      fmt::format("{}: {}", missing[0].pointer, core::escape_control(missing[0].path)),
+      fmt::format("{}: {}", missing[0].pointer, core::printable(missing[0].path)),
       missing[0].reason,
       "make the files, or correct the path; paths are relative to the working directory" + others);
 }

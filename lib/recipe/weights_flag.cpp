@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -25,7 +25,7 @@ std::string mistake_in(const std::string& name) {
     if (read.ec == std::errc() && read.ptr == end && decay >= 0 && decay < 1) return "";
   }
   return fmt::format("{} is not model, ema, ema:DECAY such as ema:0.999, or swa",
-                     core::escape_control(name));
+                     core::printable(name));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 
 namespace scaletrain::replica {
@@ -24,7 +24,7 @@ Address parse(const std::string& text, const std::string& secret) {
   const auto number = core::parse_number<int>(port);
   if (!number || *number <= 0 || *number > kMostPort || hosts.empty()) {
     throw core::InternalError("the memory of a node",
-                              fmt::format("has no address \"{}\"", core::escape_control(text)),
+                              fmt::format("has no address \"{}\"", core::printable(text)),
                               "give every node the same version of scaletrain");
   }
   address.port = *number;

@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/tcp.h"
 
 namespace scaletrain::replica {
@@ -85,7 +86,7 @@ void Peer::request(const std::string& line) {
 std::string Peer::answer() {
   const std::string line = wire_->receive_line();
   if (line.starts_with("ok")) return line.size() > 2 ? line.substr(3) : "";
-  throw core::StoppedError(place_, core::escape_control(line));
+  throw core::StoppedError(place_, core::printable(line));
 }
 
 void Peer::begin_file(const std::string& save, std::int64_t step, const std::string& name) {

@@ -18,6 +18,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/tcp.h"
 #include "lib/format/checkpoint_folder_names.h"
 
@@ -56,7 +57,7 @@ std::string listing(const Shelf& shelf) {
                      {"seal", save.seal},
                      {"files", save.files}});
   }
-  return nlohmann::json{{"most_bytes", shelf.most_bytes()}, {"saves", saves}}.dump();
+  return core::json_text(nlohmann::json{{"most_bytes", shelf.most_bytes()}, {"saves", saves}});
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/table.h"
 #include "lib/data/set/classes_file.h"
 
@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kShownClasses = 20, kShownMistakes = 10;
 
 std::string shown_name(const ClassReport& report, std::int64_t number) {
-  return core::escape_control(data::class_name(report.names, number));
+  return core::printable(data::class_name(report.names, number));
 }
 
 std::string percent(std::int64_t right, std::int64_t count) {
@@ -117,9 +117,9 @@ Json calibration_json(const Calibration& calibration) {
 
 std::string evaluation_text(const Evaluation& evaluation) {
   std::string text =
-      fmt::format("{}{} on {}: {} {}{}\n", core::escape_control(evaluation.checkpoint),
+      fmt::format("{}{} on {}: {} {}{}\n", core::printable(evaluation.checkpoint),
                   evaluation.weights == "model" ? "" : fmt::format(" ({})", evaluation.weights),
-                  core::escape_control(evaluation.set), evaluation.count, evaluation.counted,
+                  core::printable(evaluation.set), evaluation.count, evaluation.counted,
                   evaluation.skipped > 0 ? fmt::format(", {} left out", evaluation.skipped) : "");
   for (const auto& [measure, value] : evaluation.measures) {
     text += fmt::format("  {:<12} {}\n", measure->label, measure->text(value));

@@ -11,6 +11,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/storage/aws_settings.h"
 #include "lib/storage/xml.h"
@@ -85,7 +86,7 @@ std::string asked_text(const HttpRequest& request) {
       call.place, found,
       region.empty() ? "check the path, and endpoint and region of /storage"
                      : fmt::format("the bucket is in another region: set /storage/region to \"{}\"",
-                                   core::escape_control(region)));
+                                   core::printable(region)));
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ std::string error_text(const HttpResponse& response) {
   const std::string message = xml_text(response.body, "Message");
   std::string text = message.empty() ? code : code + ": " + message;
   text.resize(std::min(text.size(), kMostErrorText));
-  return core::escape_control(text);
+  return core::printable(text);
 }
 
 HttpCaller::HttpCaller(const recipe::Storage& settings)

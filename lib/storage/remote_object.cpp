@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 
 namespace scaletrain::storage {
@@ -168,7 +168,7 @@ class RemoteObject : public Object {
   }
 
   static std::string shown_range(const HttpResponse& response) {
-    return fmt::format(", and \"{}\" came", core::escape_control(response.header("content-range")));
+    return fmt::format(", and \"{}\" came", core::printable(response.header("content-range")));
   }
 
   const HttpCaller& caller_;

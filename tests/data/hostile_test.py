@@ -94,6 +94,27 @@ class Hostile(FolderTest):
         self.assertEqual(5, len(output.splitlines()))
         self.assertNotIn("\x1b", output)
 
+    def test_what_a_terminal_shows_of_names_and_texts(self):
+        key, text = "c1\x9b\udcff", b"one\n\x1b]0;title\x07\xff two"
+        members = io.BytesIO()
+        with tarfile.open(fileobj=members, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            for name, content in ((f"{key}.jpg", picture(1)), (f"{key}.txt", text)):
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        shard = self.write("shard.tar", members.getvalue())
+        self.assertIn(r"c1\xc2\x9b\xff", self.run_limited("ls", shard)[1])
+        self.assertIn(r'"c1\u009b' + "\ufffd", self.run_limited("ls", "--json", shard)[1])
+        get = [PROGRAM, "data", "get", "--field", "txt", key, shard]
+        self.assertEqual(text, subprocess.run(get, stdout=subprocess.PIPE, timeout=10,
+                                              check=True).stdout)
+        screen, terminal = os.openpty()
+        subprocess.run(get, stdout=terminal, timeout=10, check=True)
+        os.close(terminal)
+        self.assertEqual(rb"one\r\n\x1b]0;title\x07\xff two".replace(rb"\r\n", b"\r\n"),
+                         os.read(screen, 4096))
+        os.close(screen)
+
     def test_what_stands_in_place_of_a_file(self):
         """git-lfs pointers and error pages of a server, for every reader of `scaletrain data`."""
         self.write("text.txt", "text")

@@ -24,6 +24,7 @@
 #include "launcher/platform/captured.h"
 #include "launcher/platform/scratch_folder.h"
 #include "lib/core/error.h"
+#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/ranks.h"
@@ -109,7 +110,7 @@ int run_exposed(const BenchRequest& asked) {
   if (!done.ok()) return done.status.shell_code();
   std::ifstream stream(output);
   const auto answer = nlohmann::ordered_json::parse(stream);
-  const std::string text = asked.json ? answer.dump(2) + "\n" : exposed_text(answer);
+  const std::string text = asked.json ? core::json_text(answer, 2) + "\n" : exposed_text(answer);
   std::fputs(text.c_str(), stdout);
   return 0;
 }

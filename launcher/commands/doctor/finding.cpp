@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -49,10 +49,9 @@ std::string to_text(const Findings& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     text += fmt::format("{:8} {:{}}  {}\n", state_name(finding.state), finding.name, width,
-                        core::escape_control(finding.found));
+                        core::printable(finding.found));
     if (!finding.remedy.empty()) {
-      text +=
-          fmt::format("{:8} {:{}}  -> {}\n", "", "", width, core::escape_control(finding.remedy));
+      text += fmt::format("{:8} {:{}}  -> {}\n", "", "", width, core::printable(finding.remedy));
     }
   }
   return text;

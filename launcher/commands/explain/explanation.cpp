@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kWidestValue = 60;
 
 std::string shown_value(const std::string& value) {
-  const std::string text = value.empty() ? "-" : core::escape_control(value);
+  const std::string text = value.empty() ? "-" : core::printable(value);
   return text.size() <= kWidestValue ? text : text.substr(0, kWidestValue - 3) + "...";
 }
 
@@ -28,7 +28,7 @@ std::string table(const std::string& title, const std::vector<Explained>& rows) 
   std::string text = fmt::format("{}\n", title);
   for (const Explained& row : rows) {
     text += fmt::format("  {:{}}  {:{}}  {}\n", row.name, name_width, shown_value(row.value),
-                        value_width, core::escape_control(row.from));
+                        value_width, core::printable(row.from));
   }
   return text;
 }

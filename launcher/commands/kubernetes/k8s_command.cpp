@@ -19,6 +19,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -69,7 +70,7 @@ std::pair<std::string, std::string> cut_at(const char* flag, const std::string& 
                                            const char* remedy) {
   const std::size_t at = text.find(mark);
   if (at == 0 || at == std::string::npos || at + 1 == text.size()) {
-    throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+    throw core::UsageError(flag, fmt::format("\"{}\" is not allowed", core::printable(text)),
                            remedy);
   }
   return {text.substr(0, at), text.substr(at + 1)};
@@ -79,7 +80,7 @@ ManifestKind kind_of(const std::string& text) {
   if (text == "indexed-job") return ManifestKind::kIndexedJob;
   if (text == "jobset") return ManifestKind::kJobSet;
   if (text == "pytorchjob") return ManifestKind::kPyTorchJob;
-  throw core::UsageError("--kind", fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+  throw core::UsageError("--kind", fmt::format("\"{}\" is not allowed", core::printable(text)),
                          "use one of: indexed-job, jobset, pytorchjob");
 }
 
@@ -91,7 +92,7 @@ std::vector<std::pair<std::string, std::string>> recipe_files(std::filesystem::p
   while (true) {
     const std::string name = file.filename();
     if (name.find_first_not_of(kAllowed) != std::string::npos) {
-      throw core::UsageError(core::escape_control(file.string()), "cannot be a key of a ConfigMap",
+      throw core::UsageError(core::printable(file.string()), "cannot be a key of a ConfigMap",
                              "name the file with letters, digits, '-', '_' and '.' only");
     }
     result.emplace_back(name, core::read_file(file, kMostRecipeBytes, core::ExitCode::kUsage));
@@ -99,7 +100,7 @@ std::vector<std::pair<std::string, std::string>> recipe_files(std::filesystem::p
     if (!recipe.is_object() || !recipe.contains("extends")) return result;
     const std::filesystem::path base = recipe["extends"].get<std::string>();
     if (base.has_parent_path()) {
-      throw core::UsageError(core::escape_control(file.string()),
+      throw core::UsageError(core::printable(file.string()),
                              "extends a file of another folder, and in the pods there is one",
                              "put them into the same folder");
     }
@@ -147,7 +148,7 @@ ManifestOptions resolved_manifest(const K8sOptions& options) {
     result.name = name_of(recipe.name);
   } else if (!is_name(result.name)) {
     throw core::UsageError(
-        "--name", fmt::format("\"{}\" is not allowed", core::escape_control(result.name)),
+        "--name", fmt::format("\"{}\" is not allowed", core::printable(result.name)),
         "give up to 50 small letters, digits and dashes, a letter first: digits-resnet18");
   }
   result.recipe_files = recipe_files(options.recipe);

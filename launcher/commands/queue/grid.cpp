@@ -6,7 +6,7 @@
 #include <set>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -44,7 +44,7 @@ std::vector<std::string> written_elements(const std::string& list) {
 }
 
 [[noreturn]] void refuse_axis(const std::string& text, const std::string& why) {
-  throw core::UsageError("sweep", fmt::format("\"{}\" {}", core::escape_control(text), why),
+  throw core::UsageError("sweep", fmt::format("\"{}\" {}", core::printable(text), why),
                          "give KEY=[VALUE,VALUE,...]: 'optimizer.lr=[1e-4,3e-4]'");
 }
 

@@ -9,7 +9,7 @@
 
 #include "launcher/platform/gpus.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 
@@ -33,7 +33,7 @@ std::vector<std::string> choose_devices(const std::string& asked) {
   for (const std::string& entry : entries) {
     if (visible_of(all, entry).empty()) {
       throw core::UsageError("--devices",
-                             fmt::format("there is no GPU \"{}\"", core::escape_control(entry)),
+                             fmt::format("there is no GPU \"{}\"", core::printable(entry)),
                              fmt::format("{} GPUs are here; cpu runs on the CPUs", all.size()));
     }
   }

@@ -9,6 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
+#include "lib/core/printable.h"
 #include "lib/core/table.h"
 
 namespace scaletrain::launcher {
@@ -195,7 +196,13 @@ std::string results_table(const std::vector<QueuedJob>& jobs, TableFormat format
       return comes_first(a.result, b.result);
     });
   }
-  if (format == TableFormat::kText) return core::text_table(cells_of(rows, "-"));
+  if (format == TableFormat::kText) {
+    std::vector<Cells> lines = cells_of(rows, "-");
+    for (Cells& line : lines) {
+      for (std::string& cell : line) cell = core::printable(cell);
+    }
+    return core::text_table(lines);
+  }
   if (format == TableFormat::kCsv) return as_csv(cells_of(rows, ""));
   auto list = ResultJson::array();
   const std::vector<std::string> metrics = metrics_of(rows);

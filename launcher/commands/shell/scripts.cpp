@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -76,7 +76,7 @@ std::string completion_script(const std::string& shell) {
   if (shell == "zsh") return kZsh;
   if (shell == "fish") return kFish;
   throw core::UsageError("completion",
-                         fmt::format("there is no script for \"{}\"", core::escape_control(shell)),
+                         fmt::format("there is no script for \"{}\"", core::printable(shell)),
                          "use one of: bash, zsh, fish");
 }
 

@@ -8,7 +8,7 @@
 
 #include "launcher/flags/values.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -21,7 +21,7 @@ constexpr int kHighestTask = 4'000'000;  // Slurm's own limit
 
 std::vector<int> array_tasks(const std::string& text) {
   const auto refuse = [&](const char* found) {
-    throw core::UsageError(kArray, fmt::format("\"{}\" {}", core::escape_control(text), found),
+    throw core::UsageError(kArray, fmt::format("\"{}\" {}", core::printable(text), found),
                            "it should look like 0-3 or 1,5-9:2%2, with 10,000 tasks at most");
   };
   const std::size_t percent = text.find('%');

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -48,7 +48,7 @@ std::string sbatch_quoted(const std::string& option, const std::string& value) {
            "give 1,000 bytes at most: sbatch cuts longer lines");
   }
   if (std::any_of(value.begin(), value.end(), is_control)) {
-    refuse(fmt::format("\"{}\" holds a control character", core::escape_control(value)),
+    refuse(fmt::format("\"{}\" holds a control character", core::printable(value)),
            "leave it out: it would end or change the line of the script");
   }
   if (value.find_first_not_of(kPlain) == std::string::npos) return value;

@@ -11,7 +11,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/subprocess.h"
 
 namespace scaletrain::launcher {
@@ -94,7 +94,7 @@ std::string log_path(const std::string& pattern, const std::string& job, const s
       result += job.substr(line + 1);
     } else {
       refuse_pattern(fmt::format("\"%{}\" cannot be found again{}",
-                                 core::escape_control(std::string(1, letter)),
+                                 core::printable(std::string(1, letter)),
                                  is_array ? " in an array" : ""));
     }
   }

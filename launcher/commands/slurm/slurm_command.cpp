@@ -23,6 +23,7 @@
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/programs.h"
 #include "lib/core/shell_word.h"
 #include "lib/observe/progress_text.h"
@@ -80,7 +81,7 @@ void submit(const Submission& submission) {
     record.log = log_path(submission.output_pattern, record.job, submission.job_name);
     write_job_record(submission.runs[i], record);
   }
-  fmt::print("{}\n", job);
+  fmt::print("{}\n", core::printable(job));
   core::log("submitted job {}; scaletrain slurm status {}", job, submission.runs.front().string());
 }
 
@@ -134,12 +135,12 @@ void show_job(const std::filesystem::path& run) {
                                   "--Format=JobArrayID:16,State:14,TimeUsed:14,TimeLimit:14,"
                                   "RestartCnt:15,NumNodes:7,ReasonList:40"});
   if (end.ok() && std::count(end.output.begin(), end.output.end(), '\n') > 1) {
-    fmt::print("{}", with_run(end.output, columns_of(run)));
+    fmt::print("{}", core::printable_lines(with_run(end.output, columns_of(run))));
   } else {
-    fmt::print("job {} is not in Slurm's queue\n", record.job);
+    fmt::print("job {} is not in Slurm's queue\n", core::printable(record.job));
   }
   const std::optional<std::string> finished = finished_run(run);
-  if (finished) fmt::print("the run is finished: {}\n", *finished);
+  if (finished) fmt::print("the run is finished: {}\n", core::printable(*finished));
 }
 
 void cancel_job(const std::filesystem::path& run) {

@@ -24,6 +24,7 @@
 #include "launcher/place/batch_check.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
@@ -45,8 +46,7 @@ SbatchOption parse_sbatch_flag(const std::string& text) {
   const std::string name = text.substr(0, equals);
   if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != std::string::npos ||
       name.starts_with('-')) {
-    throw core::UsageError("--sbatch",
-                           fmt::format("\"{}\" is not allowed", core::escape_control(text)),
+    throw core::UsageError("--sbatch", fmt::format("\"{}\" is not allowed", core::printable(text)),
                            "give a long option of sbatch without its dashes: --sbatch mem=64G");
   }
   if (std::find(kOurs.begin(), kOurs.end(), name) != kOurs.end()) {

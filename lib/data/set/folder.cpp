@@ -5,7 +5,7 @@
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/format/tar.h"
 #include "lib/storage/storage.h"
@@ -90,7 +90,7 @@ class FolderDataset : public Dataset {
   // Class names are kept as JSON, where two names that differ in such bytes would become one.
   void check_name(const std::string& name) const {
     if (core::is_utf8(name)) return;
-    throw core::DataError(core::escape_control(path_ + "/" + format::shown_name(name)),
+    throw core::DataError(core::printable(path_ + "/" + format::shown_name(name)),
                           "the name of a class folder is not UTF-8",
                           "rename the folder: it is the name of a class");
   }

@@ -12,7 +12,7 @@
 #include "lib/core/descriptor.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/data/set/folder_files.h"
 #include "lib/format/tar.h"
 
@@ -43,7 +43,7 @@ class Files : public Dataset {
     raw.image = core::read_file(raw.key, format::kMaxMemberBytes, core::ExitCode::kData);
   }
   std::string image_place(std::int64_t /*shard*/, const RawSample& sample) const override {
-    return core::escape_control(sample.key);
+    return core::printable(sample.key);
   }
   std::string label_place(std::int64_t shard, const RawSample& sample) const override {
     return image_place(shard, sample);
@@ -69,10 +69,10 @@ std::vector<std::string> images_below(const std::string& folder) {
     }
   }
   if (error) {
-    throw core::DataError(core::escape_control(folder), error.message(), "check its permissions");
+    throw core::DataError(core::printable(folder), error.message(), "check its permissions");
   }
   if (found.empty()) {
-    throw core::DataError(core::escape_control(folder),
+    throw core::DataError(core::printable(folder),
                           "no .jpg, .jpeg, .png, .webp or .rgb8 in it or below",
                           "name images or a folder of images");
   }

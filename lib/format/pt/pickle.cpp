@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/format/pt/pickle_opcodes.h"
 
@@ -171,7 +171,7 @@ class PickleMachine {
     const PickleGlobal* const global = find_pickle_global(name);
     if (global == nullptr) {
       constexpr std::size_t kShown = 200;
-      refuse("refuses to run {} at byte {}", core::escape_control(name.substr(0, kShown)), at_);
+      refuse("refuses to run {} at byte {}", core::printable(name.substr(0, kShown)), at_);
     }
     push(PickleKind::kGlobal).global = global;
   }

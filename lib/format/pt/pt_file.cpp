@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/placeholder.h"
+#include "lib/core/printable.h"
 #include "lib/core/text.h"
 #include "lib/format/safetensors_header.h"
 
@@ -66,8 +66,8 @@ PtFile::PtFile(const std::filesystem::path& path) : place_(path.string()), file_
   check_versions(root);
   const std::string pickle_name = fmt::format("{}{}", root, kPickleName);
   std::string bytes = read_entry(pickle_name, kMaxPickleBytes);
-  found_ = find_pt_tensors(read_pickle(
-      std::move(bytes), fmt::format("{}: {}", place_, core::escape_control(pickle_name))));
+  found_ = find_pt_tensors(
+      read_pickle(std::move(bytes), fmt::format("{}: {}", place_, core::printable(pickle_name))));
   find_storages(root);
 }
 
@@ -95,7 +95,7 @@ void PtFile::check_stored() const {
   for (const ZipEntry& entry : entries_) {
     if (entry.is_stored) continue;
     throw core::CheckpointError(
-        place_, fmt::format("entry \"{}\" is compressed", core::escape_control(entry.name)),
+        place_, fmt::format("entry \"{}\" is compressed", core::printable(entry.name)),
         "torch.save compresses nothing: unpack the archive and pack it without compression");
   }
 }
@@ -112,9 +112,9 @@ std::string PtFile::read_entry(const std::string& name, std::int64_t max_bytes) 
   if (entry == nullptr || entry->bytes > max_bytes) {
     throw core::CheckpointError(
         place_,
-        entry == nullptr ? fmt::format("has no entry \"{}\"", core::escape_control(name))
+        entry == nullptr ? fmt::format("has no entry \"{}\"", core::printable(name))
                          : fmt::format("entry \"{}\" has {} bytes, where at most {} are read",
-                                       core::escape_control(name), entry->bytes, max_bytes),
+                                       core::printable(name), entry->bytes, max_bytes),
         kZipRemedy);
   }
   std::string text(static_cast<std::size_t>(entry->bytes), '\0');
@@ -131,16 +131,16 @@ void PtFile::check_versions(const std::string& root) const {
   if (!number || *number < 1 || *number > kNewestVersion) {
     throw core::CheckpointError(place_,
                                 fmt::format("has the version \"{}\", where 1 to {} are read",
-                                            core::escape_control(version), kNewestVersion),
+                                            core::printable(version), kNewestVersion),
                                 kSaveAgain);
   }
   if (find_entry(root + "/byteorder") == nullptr) return;  // PyTorch before 2.1: little
   const std::string order = read_entry(root + "/byteorder", kMaxBytes);
   if (order != "little") {
-    throw core::CheckpointError(place_,
-                                fmt::format(R"(has the byte order "{}"; only "little" is read)",
-                                            core::escape_control(order)),
-                                kSaveAgain);
+    throw core::CheckpointError(
+        place_,
+        fmt::format(R"(has the byte order "{}"; only "little" is read)", core::printable(order)),
+        kSaveAgain);
   }
 }
 
@@ -153,7 +153,7 @@ void PtFile::find_storages(const std::string& root) {
       throw core::CheckpointError(
           place_,
           fmt::format("storage \"{}\" has {} bytes by byte {} of the pickle, {}",
-                      core::escape_control(name), storage.bytes, storage.at,
+                      core::printable(name), storage.bytes, storage.at,
                       entry == nullptr ? "and is not there"
                                        : fmt::format("the archive has {}", entry->bytes)),
           kZipRemedy);
@@ -168,7 +168,7 @@ void PtFile::check_sum(const ZipEntry& entry, std::uint32_t sum) const {
   throw core::CheckpointError(
       place_,
       fmt::format("entry \"{}\" has the CRC-32 {:08x}, the archive says {:08x}",
-                  core::escape_control(entry.name), sum, entry.crc32),
+                  core::printable(entry.name), sum, entry.crc32),
       kZipRemedy);
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::format {
 namespace {
@@ -49,9 +49,9 @@ std::string model_key(const TopKeys& keys, const std::string& place) {
       place,
       keys.names.empty()
           ? "holds no tensor"
-          : core::escape_control(fmt::format("holds tensors below {}, and none of these is known "
-                                             "as a model's",
-                                             fmt::join(keys.names, ", "))),
+          : core::printable(fmt::format("holds tensors below {}, and none of these is known "
+                                        "as a model's",
+                                        fmt::join(keys.names, ", "))),
       keys.names.empty() ? "name a file with the weights of a model" : "name the key to take");
 }
 
@@ -86,8 +86,8 @@ PtPart choose_pt_part(const std::vector<PtTensor>& tensors, const std::string& p
   }
   if (part.tensors.empty()) {
     throw core::CheckpointError(
-        place, core::escape_control(fmt::format("holds no tensor below \"{}\"", part.name)),
-        core::escape_control(fmt::format(
+        place, core::printable(fmt::format("holds no tensor below \"{}\"", part.name)),
+        core::printable(fmt::format(
             "its keys with tensors: {}",
             keys.names.empty() ? "none" : fmt::format("{}", fmt::join(keys.names, ", ")))));
   }

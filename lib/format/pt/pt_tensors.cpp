@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/safetensors_header.h"
 
 namespace scaletrain::format {
@@ -53,7 +53,7 @@ class PtTensorFinder {
 
   static std::string shown(std::string_view name) {
     constexpr std::size_t kShown = 200;
-    return fmt::format("\"{}\"", core::escape_control(name.substr(0, kShown)));
+    return fmt::format("\"{}\"", core::printable(name.substr(0, kShown)));
   }
 
   void visit(PickleId id) {

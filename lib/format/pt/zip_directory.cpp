@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::format {
 namespace {
@@ -74,7 +74,7 @@ class ZipDirectoryReader {
 
   static std::string shown(std::string_view name) {
     constexpr std::size_t kShown = 200;
-    return fmt::format("\"{}\"", core::escape_control(name.substr(0, kShown)));
+    return fmt::format("\"{}\"", core::printable(name.substr(0, kShown)));
   }
 
   std::string bytes_at(std::int64_t begin, std::int64_t bytes) const {

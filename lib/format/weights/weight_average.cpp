@@ -7,7 +7,7 @@
 #include <span>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/safetensors_header.h"
 #include "lib/format/weights/element_values.h"
 
@@ -21,7 +21,7 @@ void check_alike(const WeightSet& first, const WeightSet& other) {
   for (const WeightTensor& tensor : first.tensors()) {
     const WeightTensor* const same = other.find(tensor.name);
     const std::string place = other.files().files.front().string();
-    const std::string name = core::escape_control(tensor.name);
+    const std::string name = core::printable(tensor.name);
     if (same == nullptr) {
       throw core::CheckpointError(place, fmt::format("has no tensor \"{}\"", name), kOneModel);
     }
@@ -35,10 +35,10 @@ void check_alike(const WeightSet& first, const WeightSet& other) {
   }
   for (const WeightTensor& tensor : other.tensors()) {
     if (first.find(tensor.name) != nullptr) continue;
-    throw core::CheckpointError(tensor.file.string(),
-                                fmt::format("has the tensor \"{}\", which the first has not",
-                                            core::escape_control(tensor.name)),
-                                kOneModel);
+    throw core::CheckpointError(
+        tensor.file.string(),
+        fmt::format("has the tensor \"{}\", which the first has not", core::printable(tensor.name)),
+        kOneModel);
   }
 }
 

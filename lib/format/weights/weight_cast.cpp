@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/safetensors_header.h"
 #include "lib/format/weights/element_values.h"
 #include "lib/format/weights/scaled_tensor.h"
@@ -40,7 +40,7 @@ OwnedTensor cast_tensor(OwnedTensor tensor, std::string_view dtype) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(rounded[i]) || !std::isfinite(values[i])) continue;
     throw core::CheckpointError(
-        core::escape_control(tensor.name),
+        core::printable(tensor.name),
         fmt::format("has the value {:.4g}, which {} does not reach", values[i], dtype),
         "use fp32 or bf16");
   }

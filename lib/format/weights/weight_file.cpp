@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/format/pt/pt_file.h"
 #include "lib/format/pt/pt_part.h"
 #include "lib/format/stored_tensors.h"
@@ -71,7 +71,7 @@ std::unique_ptr<WeightFile> open_weight_file(const std::filesystem::path& path,
   if (!part.empty()) {
     throw core::CheckpointError(
         path.string(),
-        fmt::format("is no file of torch.save, and has no part \"{}\"", core::escape_control(part)),
+        fmt::format("is no file of torch.save, and has no part \"{}\"", core::printable(part)),
         "leave the part out");
   }
   return std::make_unique<SafetensorsWeights>(path);

@@ -12,6 +12,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/name_link.h"
+#include "lib/core/printable.h"
 #include "lib/core/read_faults.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_names.h"
@@ -77,7 +78,7 @@ void read_index(const std::filesystem::path& index, WeightFiles& found) {
       throw core::CheckpointError(
           index.string(),
           fmt::format("says that \"{}\" is in {}, which is no file beside it",
-                      core::escape_control(tensor), file.dump()),
+                      core::printable(tensor), file.dump()),
           kRemedy);
     }
     names.insert(name);
@@ -88,8 +89,7 @@ void read_index(const std::filesystem::path& index, WeightFiles& found) {
     if (!is_file(index.parent_path() / name)) {
       throw core::CheckpointError(
           index.string(),
-          fmt::format("names the file \"{}\", which is missing", core::escape_control(name)),
-          kRemedy);
+          fmt::format("names the file \"{}\", which is missing", core::printable(name)), kRemedy);
     }
     found.files.push_back(index.parent_path() / name);
   }
@@ -119,7 +119,7 @@ void search_folder(const std::filesystem::path& folder, WeightFiles& found) {
       names.empty()
           ? fmt::format("has no weights: none of {}, and no .safetensors, .pt, .pth, .ckpt or .bin",
                         fmt::join(kKnownFiles, ", "))
-          : core::escape_control(
+          : core::printable(
                 fmt::format("has {} files of weights: {}", names.size(), fmt::join(names, ", "))),
       names.empty() ? "name the folder or the file that has them" : "name one of them");
 }

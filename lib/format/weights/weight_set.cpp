@@ -7,6 +7,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::format {
 namespace {
@@ -33,7 +34,7 @@ WeightSet::WeightSet(const std::filesystem::path& path, const std::string& part,
   if (twice != tensors_.end()) {
     throw core::CheckpointError(
         path.string(),
-        fmt::format("has the tensor \"{}\" in {} and in {}", core::escape_control(twice->name),
+        fmt::format("has the tensor \"{}\" in {} and in {}", core::printable(twice->name),
                     twice->file.filename().string(), std::next(twice)->file.filename().string()),
         kWholeModel);
   }
@@ -63,12 +64,11 @@ void WeightSet::check_index() const {
     if (tensor != nullptr && tensor->file.filename() == file) continue;
     throw core::CheckpointError(
         files_.index.string(),
-        fmt::format(R"(says that "{}" is in "{}", where {})", core::escape_control(name),
-                    core::escape_control(file),
-                    tensor == nullptr
-                        ? std::string("it is not")
-                        : fmt::format("\"{}\" has it",
-                                      core::escape_control(tensor->file.filename().string()))),
+        fmt::format(
+            R"(says that "{}" is in "{}", where {})", core::printable(name), core::printable(file),
+            tensor == nullptr
+                ? std::string("it is not")
+                : fmt::format("\"{}\" has it", core::printable(tensor->file.filename().string()))),
         kWholeModel);
   }
 }

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -108,8 +108,8 @@ class TreeBuilder {
   }
 
   bool refuse(std::string found, std::string remedy) {
-    error_place_ = core::escape_control(
-        source_->has_lines ? fmt::format("{}:{}", source_->name, line()) : source_->name);
+    error_place_ = core::printable(source_->has_lines ? fmt::format("{}:{}", source_->name, line())
+                                                      : source_->name);
     error_found_ = std::move(found);
     error_remedy_ = std::move(remedy);
     return false;
@@ -218,7 +218,7 @@ std::string without_trailing_commas(std::string text) {
 Node parse_json_text(const std::string& written, const std::shared_ptr<const SourceText>& source) {
   const std::string text = without_trailing_commas(written);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    throw core::RecipeError(core::escape_control(source->name), "is empty",
+    throw core::RecipeError(core::printable(source->name), "is empty",
                             "write a recipe; recipes/ has examples");
   }
   TreeBuilder builder(source, text.data());

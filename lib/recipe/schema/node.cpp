@@ -4,13 +4,12 @@
 
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::recipe {
 namespace {
 
-std::string dump(const nlohmann::json& value) {
-  return core::escape_control(core::json_text(value));
-}
+std::string dump(const nlohmann::json& value) { return core::printable(core::json_text(value)); }
 
 }  // namespace
 

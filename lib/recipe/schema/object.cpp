@@ -65,9 +65,8 @@ void Object::read_members(const Node& node, const std::string& pointer, Problems
     if (member != nullptr) {
       field.type->read(*member, child_pointer(pointer, field.name), problems);
     } else if (field.required) {
-      problems.add(
-          node, pointer, fmt::format("\"{}\" is missing", field.name),
-          fmt::format("add \"{}\": {}. {}", field.name, field.type->phrase(), field.help));
+      problems.add(node, pointer, fmt::format("\"{}\" is missing", field.name),
+                   fmt::format("add \"{}\": {}. {}", field.name, field.type->phrase(), field.help));
     }
   }
   check_groups(node, pointer, problems);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/log.h"
+#include "lib/core/printable.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -22,7 +22,7 @@ std::string Problems::Problem::place() const {
   if (!pointer.empty() && pointer != source->pointer) {
     result += ": " + pointer.substr(0, kShownPointerBytes);
   }
-  return core::escape_control(result);
+  return core::printable(result);
 }
 
 void Problems::add(const Node& node, const std::string& pointer, std::string found,

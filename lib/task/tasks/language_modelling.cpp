@@ -14,6 +14,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
 #include "lib/core/url.h"
 #include "lib/data/loader/token_stream.h"
 #include "lib/input/documents.h"
@@ -124,7 +125,7 @@ class LanguageModelling : public Task {
       throw core::DataError(
           core::shown_path(file),
           fmt::format("is of the tokenizer {}, and another set of {}",
-                      core::escape_control(*set.tokenizer()), core::escape_control(*tokenizer_)),
+                      core::printable(*set.tokenizer()), core::printable(*tokenizer_)),
           "tokenize all sets by one tokenizer");
     }
     if (!tokenizer_) tokenizer_ = set.tokenizer();

@@ -61,7 +61,7 @@ TEST_CASE("a class folder whose name is not UTF-8 is refused: names are kept as 
   folder.write("ch\xe9vre/1.png", "");
   CHECK(message_of([&] { open_folder(folder.path.string()); }) ==
         folder.path.string() +
-            "/ch\xe9vre: the name of a class folder is not UTF-8\n"
+            "/ch\\xe9vre: the name of a class folder is not UTF-8\n"
             "  rename the folder: it is the name of a class");
 }
 

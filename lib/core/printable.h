@@ -1,0 +1,17 @@
+// Text from data (keys, class names, names of files, texts) as it may be printed on a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace scaletrain::core {
+
+// `text` on one line: newlines are written as \n, tabs as \t, and each byte of another control
+// character (U+0000 to U+001F, U+007F to U+009F) or of invalid UTF-8 as \xNN. Printable text stays
+// as it is, and so does a backslash: applied twice, it is the same as once.
+std::string printable(std::string_view text);
+
+// As printable(), of text of several lines: newlines and tabs stay.
+std::string printable_lines(std::string_view text);
+
+}  // namespace scaletrain::core
