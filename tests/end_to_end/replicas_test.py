@@ -99,7 +99,7 @@ class Replicas(support.RunTestCase):
 
     def test_a_replica_that_hangs_is_killed_and_lost(self):
         path = self.recipe("run", steps=60, sync=async_sync(staleness=1))
-        err = self.launch("--hang-timeout", "3s", path, fault="stop@9,1",
+        err = self.launch("--hang-timeout", "10s", path, fault="stop@9,1",
                           expect=DONE_WITH_FEWER).stderr
         self.assertIn("rank 1 is lost, the others go on: hangs: ", err)
         self.assertIn("lost: rank 1 (hung, step 9)", err)
@@ -211,7 +211,7 @@ class Replicas(support.RunTestCase):
     def test_a_rank_that_hangs_takes_its_replica_along(self):
         path = self.recipe("run", steps=30, sync=diloco(), parallel={"shard": 2},
                            batch={"per_device": 8})
-        err = self.run_scaletrain("launch", "--nproc", 4, "--hang-timeout", "3s", path,
+        err = self.run_scaletrain("launch", "--nproc", 4, "--hang-timeout", "10s", path,
                                   expect=DONE_WITH_FEWER,
                                   env={"SCALETRAIN_FAULT": "stop@15,2"}).stderr
         self.assertIn("rank 2 is lost, and replica 1 with it (ranks 2, 3), the others go on: hangs: ",
