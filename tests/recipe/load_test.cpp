@@ -124,7 +124,7 @@ r.json:3: /data/image_size: 4 is out of range
 r.json:4: /steps: excludes "epochs"
   use one of: "epochs", "steps"; null removes an inherited key
 r.json:5: /optimizer: "lr" is missing
-  add "lr": a number above 0 and at most 1000 (Base learning rate after warmup, for example 0.001. Scaled with the global batch when `lr_base_batch` is set.)
+  add "lr": a number above 0 and at most 1000. Base learning rate after warmup, for example 0.001. Scaled with the global batch when `lr_base_batch` is set.
 r.json:5: /optimizer/beta1: 1 is out of range
   use a number of at least 0 and below 1
 r.json:5: /optimizer/no_such_key: "no_such_key" is not a key here
