@@ -252,6 +252,8 @@ class Restarts(NodesTestCase):
     def test_all_nodes_start_again_together_with_a_fresh_store(self):
         script = ("echo $TORCHELASTIC_RESTART_COUNT $MASTER_PORT >>log$RANK;"
                   "[ $TORCHELASTIC_RESTART_COUNT = 2 ] && exit 0;"
+                  # Rank 1 fails when rank 0 has written its line.
+                  "[ $RANK = 1 ] && until grep -q ^$TORCHELASTIC_RESTART_COUNT log0; do sleep 0.05; done;"
                   "[ $RANK = 1 ] && exit 3; exec sleep 1000")
         flags = ["--max-restarts", "2", "--restart-delay", "100ms"]
         ends = self.finish(*[self.shell(rank, script, flags=flags) for rank in range(2)])
