@@ -14,7 +14,7 @@ TEST_CASE("text from data cannot change the terminal") {
   struct Row {
     std::string_view text, shown;
   };
-  for (const auto& [text, shown] : {
+  for (const Row& row : {
            Row{"", ""},
            Row{"dog/0001.jpg \\x1b", "dog/0001.jpg \\x1b"},
            Row{"gr\xc3\xbc\xc3\x9f \xe6\x97\xa5 \xf0\x9f\x98\x80 \xc2\xa0",  // 2, 3, 4 bytes
@@ -33,10 +33,10 @@ TEST_CASE("text from data cannot change the terminal") {
            Row{"\xf4\x90\x80\x80", R"(\xf4\x90\x80\x80)"},  // U+110000
            Row{"\xff", "\\xff"},
        }) {
-    CAPTURE(shown);
-    CHECK(printable(text) == shown);
-    CHECK(printable(shown) == shown);
-    CHECK(printable_lines(text) == shown);
+    CAPTURE(row.shown);
+    CHECK(printable(row.text) == row.shown);
+    CHECK(printable(row.shown) == row.shown);
+    CHECK(printable_lines(row.text) == row.shown);
   }
 }
 

@@ -139,8 +139,8 @@ TEST_CASE("two keys of a shipped recipe that are removed or misspelled are no cr
       for (const Damage first : {Damage::kRemoved, Damage::kMisspelled}) {
         for (const Damage second : {Damage::kRemoved, Damage::kMisspelled}) {
           CAPTURE(shipped.path);
-          CAPTURE(keys[a].to_string());
-          CAPTURE(keys[b].to_string());
+          const std::string damaged = keys[a].to_string() + " " + keys[b].to_string();
+          CAPTURE(damaged);
           json changed = shipped.recipe;
           damage(changed, keys[a], first);
           damage(changed, keys[b], second);

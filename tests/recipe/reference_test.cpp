@@ -66,7 +66,9 @@ TEST_CASE(
     "every key, row and value has a help text of short sentences that names the thing first") {
   constexpr std::array<std::string_view, 7> kFragments{"of ",    "what ", "whether ", "where ",
                                                        "which ", "that ", "how "};
-  for (const auto& [place, help] : all_helps()) {
+  for (const auto& [key, text] : all_helps()) {
+    const std::string& place = key;
+    const std::string& help = text;
     CAPTURE(place);
     CAPTURE(help);
     CHECK(help.ends_with("."));
