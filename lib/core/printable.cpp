@@ -38,11 +38,19 @@ bool is_control(std::string_view character) {
   return first < 0x20 || first == 0x7f || (first == 0xc2 && byte_at(character, 1) < 0xa0);
 }
 
+// Printable ASCII, which most text is.
+bool is_plain(char one) { return ' ' <= one && one <= '~'; }
+
 std::string escaped(std::string_view text, bool keeps_lines) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    result += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const std::size_t size = character_size(text);
     const std::string_view character = text.substr(0, size == 0 ? 1 : size);
     text.remove_prefix(character.size());
