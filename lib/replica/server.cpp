@@ -105,7 +105,7 @@ void Server::listen_for_guests() {
   }
 }
 
-// Joins the threads of those that are gone. Those that have not proved themselves leave after a
+// Joins the threads of closed connections. Unauthenticated connections are closed after a
 // second.
 void Server::look_after_guests() {
   guests_.remove_if([](const std::unique_ptr<Guest>& guest) {
