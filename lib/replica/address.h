@@ -17,8 +17,7 @@ struct Address {
 std::string to_text(const Address& address);
 std::string to_text(const std::vector<Address>& addresses);
 
-// Parses to_text's result for a job with `secret`. Throws core::InternalError for anything
-// else.
+// Parses to_text's result for a job with `secret`. Throws core::InternalError for anything else.
 std::vector<Address> parse_addresses(const std::string& text, const std::string& secret);
 
 }  // namespace scaletrain::replica
