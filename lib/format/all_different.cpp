@@ -18,7 +18,7 @@ constexpr std::size_t kGroup = 1024;  // numbers, about: twice as many places ar
 // `table` is a power of two of places, more than there are numbers.
 bool group_is_different(std::span<const std::uint64_t> group, std::span<std::uint64_t> table) {
   std::fill(table.begin(), table.end(), 0);
-  bool has_zero = false;  // which marks an empty place
+  bool has_zero = false;  // zero marks an empty slot of `table`
   for (const std::uint64_t number : group) {
     if (number == 0) {
       if (has_zero) return false;
@@ -34,7 +34,7 @@ bool group_is_different(std::span<const std::uint64_t> group, std::span<std::uin
   return true;
 }
 
-// The same for the groups from `first` to `end`; a group is what the upper `bits` bits say.
+// Checks the groups from `first` to `end`; the upper `bits` bits of a number select its group.
 bool groups_are_different(std::span<const std::vector<std::uint64_t>> parts, int bits,
                           std::size_t first, std::size_t end) {
   const auto for_each = [&](const auto& use) {

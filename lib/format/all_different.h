@@ -1,5 +1,5 @@
-// Whether keys are all different, by their hashes: for sets that are too large for a processor's
-// caches.
+// Checks that all keys of a set are different, by their hashes. Made for sets larger than the
+// processor's caches.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace scaletrain::format {
 
-// Whether no number is there twice, in whatever part. Takes as much memory again. Numbers are
-// spread evenly, as hashes are, or it takes longer.
+// True if no number occurs twice in all parts together. Takes as much memory again. Expects evenly
+// distributed numbers, such as hashes; others take longer.
 bool all_different(std::span<const std::vector<std::uint64_t>> parts, int threads);
 
 }  // namespace scaletrain::format

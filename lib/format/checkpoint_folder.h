@@ -1,5 +1,5 @@
 // A checkpoint's folder as bytes: manifest, verification, finding the newest valid one
-// (docs/reference/formats/checkpoint.md). What the tensors mean is lib/checkpoint's.
+// (docs/reference/formats/checkpoint.md). lib/checkpoint interprets the tensors.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ namespace scaletrain::format {
 
 inline constexpr int kCheckpointFormat = 2;  // 1: files by their SHA-256
 
-using FileEntries = std::map<std::string, FileEntry>;  // by name
+using FileEntries = std::map<std::string, FileEntry>;  // keyed by name
 
 struct Manifest {
-  std::int64_t format = kCheckpointFormat;  // of one that was read
+  std::int64_t format = kCheckpointFormat;  // format of the manifest that was read
   std::string program;                      // "scaletrain 0.1.0"
   std::int64_t step = 0;
   FileEntries files = {};
-  PieceTables tensors = {};  // those that are in pieces
+  PieceTables tensors = {};  // tensors stored as shards
 };
 
-// What was written into a checkpoint's folder.
+// Contents written into a checkpoint's folder.
 struct FolderFiles {
   // NOLINTNEXTLINE(google-explicit-constructor): most have no pieces
   FolderFiles(FileEntries entries, PieceTables pieces = {})
@@ -42,8 +42,8 @@ struct FolderFiles {
 
   FileEntries files;
   PieceTables tensors;
-  // Where it is set, everything is read back before it is published, and this is called for each
-  // file that is read.
+  // If set, every file is read back and verified before publishing, and this is called for each
+  // file.
   std::function<void()> read_back = {};
 };
 
@@ -129,15 +129,15 @@ struct CheckpointsAt {
 // core::CheckpointError for a file, and for a checkpoint that is not there.
 CheckpointsAt checkpoints_at(const std::filesystem::path& path);
 
-// What `scaletrain resume PATH` means: the checkpoint to load, checked. For a run folder: the
-// newest that is whole, damaged ones reported through `report`; core::CheckpointError when there
-// are checkpoints and none is whole. For an explicit checkpoint: that one or core::CheckpointError.
-// nullopt: a run folder without any checkpoint, or nothing at all at `path`.
+// Finds and checks the checkpoint for `scaletrain resume PATH`. For a run folder: the newest valid
+// one, damaged ones reported through `report`; core::CheckpointError if there are checkpoints and
+// none is valid. For an explicit checkpoint: itself or core::CheckpointError. nullopt: a run folder
+// without any checkpoint, or nothing at all at `path`.
 std::optional<std::filesystem::path> find_checkpoint(
     const std::filesystem::path& path, const std::function<void(const std::string&)>& report);
 
-// The same where there must be one, for who only looks at it: warns of damaged ones. Throws
-// core::CheckpointError.
+// Like find_checkpoint, for read-only commands: warns of damaged checkpoints. Throws
+// core::CheckpointError if there is none.
 std::filesystem::path checkpoint_at(const std::filesystem::path& path);
 
 // SHA-256 over the tensors of model.safetensors in bytewise order of names: name, NUL, dtype, NUL,

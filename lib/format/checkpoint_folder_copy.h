@@ -11,8 +11,8 @@
 namespace scaletrain::format {
 
 // Publishes the checkpoint that `manifest` describes (publish_checkpoint), each of its files
-// fetched to its place by `fetch`, which compares the sum, and returns its path. What was published
-// and is no checkpoint all the same is removed: core::CheckpointError says why.
+// fetched to its place by `fetch`, which compares the sum, and returns its path. A published copy
+// that proves invalid is removed, and core::CheckpointError gives the reason.
 std::filesystem::path publish_copy(
     core::Disk& disk, const std::filesystem::path& checkpoints, const Manifest& manifest,
     const std::function<void(const std::string& name, const std::filesystem::path& to)>& fetch);

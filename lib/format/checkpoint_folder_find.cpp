@@ -40,7 +40,7 @@ std::optional<fs::path> meant_by_link(const fs::path& path) {
   return std::nullopt;
 }
 
-// Where a link such as latest points; the path itself where it is no link.
+// Returns the target of a link such as latest; the path itself if it is no link.
 fs::path follow(const fs::path& path) {
   const fs::path link = path.has_filename() ? path : path.parent_path();
   const std::string target = core::read_name_link(link);
@@ -62,7 +62,7 @@ std::vector<std::int64_t> list_checkpoints(const fs::path& checkpoints) {
 fs::path checkpoint_path(const fs::path& checkpoints, std::int64_t step) {
   const fs::path path = checkpoints / checkpoint_name(step);
   const fs::path old = path.string() + kOldSuffix;
-  // Of what cannot be looked at, the reading says why.
+  // If the folder is inaccessible, reading it reports why.
   std::error_code unknown;
   const bool is_gone = fs::status(path, unknown).type() == fs::file_type::not_found;
   return is_gone && fs::exists(old, unknown) ? old : path;

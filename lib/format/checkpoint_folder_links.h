@@ -15,11 +15,11 @@ namespace scaletrain::format {
 // Points latest at the checkpoint of `newest` and best at the best that its state lists. Without
 // one best goes, and it stays as it is while a state could not be read. Costs a sync only where a
 // link changes. A link that was copied as a folder (cp -rL, aws s3 sync) is replaced if the
-// checkpoint lies beside it. What fails is a warning, and tried again the next time.
+// checkpoint lies beside it. Failures are warnings, retried the next time.
 void point_links(core::Disk& disk, const std::filesystem::path& checkpoints, const Survey& survey,
                  std::int64_t newest, core::Housekeeping& housekeeping);
 
-// The same for the newest checkpoint in the folder; what goes wrong is warned about.
+// Like point_links, for the newest checkpoint in the folder; failures are warnings.
 void settle_links(core::Disk& disk, const std::filesystem::path& checkpoints);
 
 }  // namespace scaletrain::format

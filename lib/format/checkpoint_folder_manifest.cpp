@@ -30,9 +30,9 @@ constexpr const char* kFormatKey = "format";
 constexpr const char* kProgramKey = "program";
 constexpr const char* kStepKey = "step";
 constexpr const char* kFilesKey = "files";
-constexpr const char* kBytesKey = "bytes";    // of a file
-constexpr const char* kXxh3Key = "xxh3_128";  // of a file
-constexpr const char* kSha256Key = "sha256";  // of a file, of format 1
+constexpr const char* kBytesKey = "bytes";    // size of a file
+constexpr const char* kXxh3Key = "xxh3_128";  // checksum of a file
+constexpr const char* kSha256Key = "sha256";  // checksum of a file in format 1
 constexpr const char* kTensorsKey = "tensors";
 constexpr const char* kSealKey = "manifest_sha256";
 

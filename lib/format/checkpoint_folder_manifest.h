@@ -8,14 +8,14 @@
 
 namespace scaletrain::format {
 
-// What read_manifest reads, with its own checksum at the end.
+// Returns the text for read_manifest, with its own checksum at the end.
 std::string render_manifest(const Manifest& manifest);
 
 // Throws core::CheckpointError where a file at `place` has another sum than its manifest says.
 void require_sum(const std::string& place, const FileEntry& found, const FileEntry& listed);
 
-// The same read back from `text`, whose place is `path`, but for whether the pieces hold all of the
-// tensors. Throws core::CheckpointError.
+// Parses the `text` of the manifest at `path`; does not check that the shards cover all tensors.
+// Throws core::CheckpointError.
 Manifest parse_manifest(const std::string& text, const std::filesystem::path& path);
 
 }  // namespace scaletrain::format

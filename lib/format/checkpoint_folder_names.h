@@ -17,7 +17,7 @@ inline constexpr const char* kClassesFile = "classes.json";
 inline constexpr const char* kRecipeFile = "recipe.json";
 inline constexpr const char* kOldSuffix = ".old";
 
-// What to do about a checkpoint that is damaged or makes no sense.
+// Advice in errors about a damaged or inconsistent checkpoint.
 inline constexpr const char* kOtherCheckpoint =
     "use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
 

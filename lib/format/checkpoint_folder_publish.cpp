@@ -38,7 +38,7 @@ void set_aside(core::Disk& disk, const fs::path& checkpoint, const fs::path& old
   disk.rename(checkpoint, old);
 }
 
-// What stays is removed by the next retain_checkpoints.
+// Removes `old` if it can; the next retain_checkpoints removes the rest.
 void discard_if_possible(core::Disk& disk, const fs::path& old) {
   try {
     discard_folder(disk, old);
@@ -134,7 +134,7 @@ std::optional<std::int64_t> free_bytes(core::Disk& disk, const fs::path& folder,
   return free;
 }
 
-// What a failure says about room: "needs 120 bytes, 100 are free".
+// Describes disk space in an error: "needs 120 bytes, 100 are free".
 std::string room(std::int64_t needed, std::optional<std::int64_t> free) {
   return free ? fmt::format("needs {} bytes, {} are free", needed, *free)
               : fmt::format("needs {} bytes", needed);
@@ -172,7 +172,7 @@ fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manif
     return publish_once(disk, checkpoints, manifest, write_files);
   } catch (const core::StorageError& error) {
     core::warn("{}: {}; {} is written once more", error.place(), error.found(), what);
-  } catch (const std::exception&) {  // that would come again
+  } catch (const std::exception&) {  // would fail again
     remove_unfinished();
     throw;
   }

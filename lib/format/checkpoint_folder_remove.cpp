@@ -32,7 +32,7 @@ void remove_leftovers(core::Disk& disk, const fs::path& checkpoints) {
   }
 }
 
-// Of every file, with what the manifest says.
+// Compares the size of every file with the manifest.
 void compare_sizes(const fs::path& checkpoint) {
   for (const auto& [name, entry] : read_manifest(checkpoint).files) {
     const std::int64_t bytes = ByteReader(checkpoint / name).bytes();

@@ -21,8 +21,8 @@ void discard_folder(core::Disk& disk, const std::filesystem::path& folder);
 // To be called after `newest` was published, whose bytes are on the disk: removes what dead
 // processes left and, of the checkpoints whose states `survey` has read, those that
 // kept_checkpoints() leaves out. Before that the files of `newest` are compared with its manifest,
-// by size: where one differs, core::StorageError and nothing is lost. What cannot be read or
-// removed is a warning and stays until the next time. Returns the steps that were removed.
+// by size: where one differs, core::StorageError and nothing is lost. Anything that cannot be read
+// or removed is a warning and stays until the next time. Returns the steps that were removed.
 std::vector<std::int64_t> retain_checkpoints(core::Disk& disk,
                                              const std::filesystem::path& checkpoints,
                                              const Survey& survey, std::int64_t newest,

@@ -1,4 +1,4 @@
-// What the checkpoints of a run say of themselves: for the links to them, and for which may go.
+// Reads the states of all checkpoints of a run, for the links latest and best and for retention.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace scaletrain::format {
 
-// By step; each checkpoint of the folder is in one of both.
+// Checkpoints by step; each one of the folder is in exactly one map.
 struct Survey {
   std::map<std::int64_t, TrainState> states;
   std::map<std::int64_t, std::string> unread;  // why: nobody knows what these are worth

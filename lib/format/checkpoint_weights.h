@@ -1,6 +1,6 @@
-// Which weights a checkpoint has, by the names that a person gives them: "model", what is trained;
-// "ema", its running mean, of several the first; "ema:0.999", that of this decay; "swa", the equal
-// mean of late training.
+// Selects weights of a checkpoint by name: "model", the trained weights; "ema", their exponential
+// moving average (the first of several); "ema:0.999", the EMA of this decay; "swa", stochastic
+// weight averaging of late training.
 #pragma once
 
 #include <filesystem>
@@ -10,20 +10,20 @@
 
 namespace scaletrain::format {
 
-// What the file of such a mean is called: "ema.safetensors", "ema-0.999.safetensors". Of the first
-// of several decays that is "ema"'s.
+// Returns the file name of averaged weights: "ema.safetensors", "ema-0.999.safetensors". The first
+// of several decays uses that of "ema".
 std::string mean_file(std::string_view name);
-// Whether a file is called so.
+// True if a file has such a name.
 bool is_mean_file(std::string_view file);
 // "ema:0.999" of ema-0.999.safetensors, "model" of model.safetensors.
 std::string weights_name(const std::filesystem::path& file);
 
-// Where a checkpoint has these weights, "" for its ema, otherwise its swa, otherwise its model;
-// nullopt where it has none.
+// Returns the file of these weights; "" selects the EMA, else the SWA, else the model weights.
+// nullopt if the checkpoint does not have them.
 std::optional<std::filesystem::path> find_weights(const std::filesystem::path& checkpoint,
                                                   std::string_view name);
 
-// The same; throws core::CheckpointError naming the means that it has.
+// Like find_weights, but throws core::CheckpointError naming the averages that exist.
 std::filesystem::path weights_file(const std::filesystem::path& checkpoint, std::string_view name);
 
 }  // namespace scaletrain::format

@@ -9,7 +9,7 @@ namespace scaletrain::format {
 
 // The classes that other sets are matched with: those of the training set.
 struct ClassNames {
-  std::vector<std::string> names = {};  // by number; {}: not known, so that numbers count
+  std::vector<std::string> names = {};  // in order of class numbers; empty: only numbers are known
   std::string owner = {};               // for messages: "data.train", "the checkpoint"
 };
 

@@ -31,7 +31,7 @@ class CsvReader {
 
   std::string_view text_;
   const std::string& place_;
-  std::string ends_;  // of a field without quotes
+  std::string ends_;  // characters that end a field without quotes
   char separator_;
   std::size_t at_ = 0;
   std::int64_t line_ = 1;

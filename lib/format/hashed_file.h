@@ -13,18 +13,18 @@
 
 namespace scaletrain::format {
 
-// By which a file is known: XXH3-128 shows damage and is as fast as memory, SHA-256 is what people
-// compare.
+// Checksum of a file: XXH3-128 detects damage at memory speed; SHA-256 is for comparison with other
+// tools.
 enum class Sum { kXxh3, kSha256 };
 
-// What a manifest says of a file.
+// Entry of a file in the manifest.
 struct FileEntry {
   std::int64_t bytes = 0;
   std::string sum;  // in hexadecimal
   Sum kind = Sum::kXxh3;
 };
 
-// Of bytes as they come.
+// Computes size and checksum of a stream of bytes.
 class Summer {
  public:
   explicit Summer(Sum kind);
@@ -36,7 +36,7 @@ class Summer {
   std::int64_t bytes_ = 0;
 };
 
-// Of bytes in memory.
+// Returns size and checksum of bytes in memory.
 FileEntry sum_up(std::string_view bytes, Sum kind);
 
 class HashedFile {

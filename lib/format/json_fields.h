@@ -15,8 +15,8 @@ namespace scaletrain::format {
 // core::CheckpointError naming `place`.
 nlohmann::json parse_object(std::string_view text, const std::string& place);
 
-// What keeps `text` from being JSON, for a message: "is not JSON at its byte 7", or NaN or
-// Infinity, which Python's json.dumps writes, by name. "" for JSON.
+// Returns why `text` is not JSON, for a message: "is not JSON at its byte 7", or NaN or Infinity,
+// which Python's json.dumps writes, by name. "" if it is JSON.
 std::string json_problem(std::string_view text);
 
 // The members of one object, each asked for once. Throws core::CheckpointError naming place,
@@ -28,7 +28,7 @@ class JsonFields {
 
   std::int64_t integer(const std::string& key,
                        std::int64_t lowest = std::numeric_limits<std::int64_t>::min());
-  // Whether there is such a key: for those that older writers did not know.
+  // True if the key exists; for keys that older versions did not write.
   bool has(const std::string& key) const { return object_.contains(key); }
 
   double number(const std::string& key);

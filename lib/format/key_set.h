@@ -1,4 +1,4 @@
-// Which keys of a shard were seen: their hashes, so that a million keys take 16 MB at most.
+// Set of the keys seen in a shard. Stores hashes only: a million keys take 16 MB at most.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where a shard says of which class a sample is.
+// Rule that locates the label of a sample in a shard.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace scaletrain::format {
 
-// What a label says: a class number, or a list of them.
+// Parsed label: a class number, or a list of them.
 struct FoundLabel {
   std::int64_t number = 0;  // -1: a list
   std::vector<std::int64_t> list = {};
@@ -18,13 +18,13 @@ struct FoundLabel {
 struct LabelRule {
   static constexpr const char* kFolder = "folder";
 
-  // What follows the key in the name of the member; kFolder: the last folder in the key, "cat" of
-  // "train/cat/000", is the name of a class.
+  // Extension of the member with the label, after the key; kFolder: the last folder in the key is
+  // the class name, "cat" in "train/cat/000".
   std::string field = "cls";
-  // Of the member, which is a JSON object then, the value that is a number, a list of numbers or
-  // the name of a class; "": the member is the label itself (lib/format/label_text.h).
+  // Key in the member's JSON object whose value is a class number, a list of numbers or a class
+  // name; "": the member is the label itself (lib/format/label_text.h).
   std::string key = {};
-  std::vector<std::string> classes = {};  // by number, where names may be
+  std::vector<std::string> classes = {};  // class names by number, if labels may be names
   bool skips_incomplete = false;          // samples without an image or a label are left out
 
   bool of_folder() const { return field == kFolder; }
@@ -34,7 +34,7 @@ struct LabelRule {
   // The class of a key; nullopt where its folder is none.
   std::optional<std::int64_t> class_of(std::string_view key) const;
 
-  // Of all that changes which samples a shard has and of which class they are; 0 for the usual
+  // Hash of all settings that change the samples of a shard or their classes; 0 for the default
   // rule.
   std::uint64_t digest() const;
 };

@@ -9,7 +9,7 @@
 
 namespace scaletrain::format {
 
-inline constexpr std::int64_t kMaxLabelBytes = 1 << 16;  // of a list; a number has 32 at most
+inline constexpr std::int64_t kMaxLabelBytes = 1 << 16;  // limit for a list; 32 for a number
 
 // A class number in decimal text, white space around it allowed; nullopt for anything else.
 std::optional<std::int64_t> parse_label(std::string_view text);

@@ -7,7 +7,7 @@
 namespace scaletrain::format {
 namespace {
 
-// What two boxes share, as rows of elements that lie side by side in both.
+// Intersection of two boxes, as rows of elements that are contiguous in both.
 class SharedRows {
  public:
   SharedRows(const Piece& from, const Piece& to) : from_(from), to_(to) {

@@ -10,7 +10,7 @@ namespace scaletrain::format {
 // Elements [first, last) of a box of the tensor, counted in the box's own row-major order: tensor
 // parallelism cuts boxes, ZeRO cuts ranges. They lie one behind the other where the piece is kept.
 struct Piece {
-  std::vector<std::int64_t> begin, size;  // of the box, a number for each dimension of the tensor
+  std::vector<std::int64_t> begin, size;  // corner and size of the box, one number per dimension
   std::int64_t first = 0, last = 0;
 
   std::int64_t count() const { return last - first; }

@@ -13,7 +13,7 @@ std::vector<std::vector<Portion>> divide(const std::vector<Extent>& tensors, int
   };
   std::vector<std::vector<Portion>> portions(static_cast<std::size_t>(writers));
   std::size_t writer = 0;
-  std::int64_t begin = 0;  // of the tensor, in bytes
+  std::int64_t begin = 0;  // offset of the tensor, in bytes
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Extent& tensor = tensors[i];
     for (std::int64_t first = 0; first < tensor.elements;) {

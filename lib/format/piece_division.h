@@ -20,9 +20,9 @@ struct Portion {
   bool operator==(const Portion&) const = default;
 };
 
-// What each of `writers` writes: of the tensors one behind the other, the bytes from w / writers to
-// (w + 1) / writers of all, to whole elements. So all write as much as each other, and only tensors
-// at these ends are cut. A tensor without elements is nobody's.
+// Divides the concatenated tensors among `writers`: writer w gets the bytes from w / writers to
+// (w + 1) / writers of the total, rounded to whole elements. All write equally much, and only
+// tensors at these boundaries are split. Empty tensors are assigned to no writer.
 std::vector<std::vector<Portion>> divide(const std::vector<Extent>& tensors, int writers);
 
 }  // namespace scaletrain::format

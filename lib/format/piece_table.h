@@ -1,5 +1,5 @@
-// Which pieces, in which files, make up the tensors of a checkpoint that several ranks wrote: the
-// "tensors" of its manifest (docs/reference/formats/checkpoint.md).
+// Table of the shards, and their files, of each tensor of a sharded checkpoint: the key "tensors"
+// of its manifest (docs/reference/formats/checkpoint.md).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace scaletrain::format {
 struct StoredPiece {
   Piece piece;
   std::string file;         // safetensors, in the checkpoint's folder
-  std::int64_t offset = 0;  // of its first byte, from the start of the file
+  std::int64_t offset = 0;  // offset of its first byte, from the start of the file
 };
 
 struct CutTensor {
@@ -25,14 +25,14 @@ struct CutTensor {
   std::vector<StoredPiece> pieces = {};
 };
 
-using PieceTable = std::map<std::string, CutTensor>;    // by the tensor's name
-using PieceTables = std::map<std::string, PieceTable>;  // by the file that they stand for
+using PieceTable = std::map<std::string, CutTensor>;    // keyed by tensor name
+using PieceTables = std::map<std::string, PieceTable>;  // keyed by the file they replace
 
 // JSON, a line for each tensor.
 std::string render_tables(const PieceTables& tables);
 
-// The same read back. Throws core::CheckpointError naming `place`, the manifest, and what is not as
-// it should be, as check_tables does.
+// Parses the JSON of render_tables. Throws core::CheckpointError naming `place`, the manifest, and
+// the first problem, as check_tables does.
 PieceTables parse_tables(const nlohmann::json& json, const std::string& place);
 
 // Checks that the pieces of each tensor hold each of its elements once, in files of `files`, whose

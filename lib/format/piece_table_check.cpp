@@ -13,8 +13,8 @@
 namespace scaletrain::format {
 namespace {
 
-constexpr std::size_t kMostPieces = 4096;  // of a tensor: more ranks than hold one
-constexpr std::int64_t kLeastOffset = 8;   // behind the length of a safetensors header
+constexpr std::size_t kMostPieces = 4096;  // per tensor: more than the ranks that share one
+constexpr std::int64_t kLeastOffset = 8;   // size of the length in front of a safetensors header
 
 // The bytes of a tensor; -1 where they are more than 64 bits count, or the dtype is unknown.
 std::int64_t bytes_of_cut(const CutTensor& tensor) {
@@ -72,7 +72,7 @@ std::pair<const StoredPiece*, const StoredPiece*> find_twice(const CutTensor& te
   return {nullptr, nullptr};
 }
 
-// What is wrong with the pieces of a tensor; "" for nothing.
+// Returns the problem with the shards of a tensor; "" if there is none.
 std::string problem_of(const CutTensor& tensor, const std::map<std::string, FileEntry>& files) {
   constexpr std::size_t kMostDimensions = 64;
   if (bytes_of_cut(tensor) < 0 || tensor.shape.size() > kMostDimensions) {
@@ -117,7 +117,7 @@ void check_tables(const PieceTables& tables, const std::map<std::string, FileEnt
   const auto refuse = [&](const std::string& what) {
     throw core::CheckpointError(place, what, kOtherCheckpoint);
   };
-  std::map<std::string, std::string> table_of;  // by file
+  std::map<std::string, std::string> table_of;  // keyed by file
   for (const auto& [whole, table] : tables) {
     const std::string shown = core::printable(whole);
     if (!is_plain_name(whole)) refuse(fmt::format("names the file \"{}\"", shown));

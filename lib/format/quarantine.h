@@ -40,7 +40,7 @@ class Quarantine {
   std::vector<std::string> keys_of(std::string_view shard) const;
   // The entries of one shard, that of the whole shard first.
   std::span<const Quarantined> of(std::string_view shard) const;
-  // Whether training leaves out what the entry names: itself, or the whole shard, is in the list.
+  // True if training leaves out `entry`: it, or its whole shard, is in the list.
   bool leaves_out(const Quarantined& entry) const;
 
   // The list after a check found `wrong` in shards: of those that it `judged`, nothing else stays.

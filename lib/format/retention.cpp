@@ -9,7 +9,7 @@
 namespace scaletrain::format {
 namespace {
 
-constexpr double kRounding = 1e-9;  // of parts of an epoch
+constexpr double kRounding = 1e-9;  // tolerance in epochs
 
 // In epochs; where the set's size was never known, whole ones.
 double epochs_of(const TrainState& state) {

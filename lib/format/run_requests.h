@@ -1,4 +1,4 @@
-// What a person asks of a run that goes on: a file in RUN/control, which the run takes away.
+// User requests to a running job: a file in RUN/control, which the run removes.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ inline constexpr const char* kSaveRequest = "checkpoint";  // to save behind the
 // Throws core::StorageError.
 void make_request(core::Disk& disk, const std::filesystem::path& run, const std::string& name);
 
-// Whether there was such a request; it is gone then.
+// True if there was such a request, which is then removed.
 bool take_request(const std::filesystem::path& run, const std::string& name);
 
 }  // namespace scaletrain::format

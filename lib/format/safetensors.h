@@ -36,8 +36,8 @@ FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
                             std::vector<TensorBytes> tensors,
                             const std::map<std::string, std::string>& metadata);
 
-// The same of tensors whose bytes `write_bytes` writes, of each all that lie between its `begin`
-// and `end`: they need not be in memory at once.
+// Like the above, but `write_bytes` writes the bytes of each tensor, all from its `begin` to its
+// `end`: tensors need not be in memory at once.
 FileEntry write_safetensors(
     core::Disk& disk, const std::filesystem::path& path, std::vector<TensorInfo> tensors,
     const std::map<std::string, std::string>& metadata,
@@ -49,7 +49,7 @@ class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  const std::vector<TensorInfo>& tensors() const { return tensors_; }  // by name
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }  // sorted by name
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   // Reads the bytes of `tensor` from its byte `offset` on into `out`, all of it.

@@ -18,7 +18,7 @@ struct TensorInfo {
 };
 
 struct SafetensorsHeader {
-  std::vector<TensorInfo> tensors;  // by name; begin and end from the start of the data
+  std::vector<TensorInfo> tensors;  // sorted by name; begin and end from the start of the data
   std::map<std::string, std::string> metadata;
 };
 
@@ -30,7 +30,7 @@ std::int64_t dtype_bytes(std::string_view dtype);
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t data_bytes,
                                            const std::string& place);
 
-// What to do about a file that breaks a rule.
+// Advice in errors about an invalid file.
 inline constexpr const char* kSafetensorsRemedy =
     "the file is damaged or is not safetensors: use another copy";
 

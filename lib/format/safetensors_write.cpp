@@ -10,7 +10,7 @@
 namespace scaletrain::format {
 namespace {
 
-// Of a large file the first tensor begins at a page: memory that does is written as it lies there.
+// In a large file the first tensor begins at a page: page-aligned memory is written without a copy.
 constexpr std::size_t kPage = 4096;
 constexpr std::int64_t kLarge = 1 << 20;
 

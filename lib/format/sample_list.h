@@ -11,8 +11,8 @@ namespace scaletrain::format {
 
 struct ListedSample {
   std::string path, label;  // the label as text: a number or a class's name
-  std::int64_t line = 0;    // from 1
-  // Of a list of classes these, and `label` is empty.
+  std::int64_t line = 0;    // line number, counted from 1
+  // Classes of a multi-label sample; `label` is empty then.
   std::vector<std::string> labels = {};
   bool has_list = false;
 

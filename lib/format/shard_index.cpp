@@ -27,7 +27,7 @@ struct Header {
   std::uint64_t count = 0;
   std::uint64_t checksum = 0;  // XXH3-64 of the entries, seeded with that of sha256
   std::uint64_t excluded = 0;
-  std::array<std::byte, 32> sha256{};  // of the shard, zeros where nobody computed it
+  std::array<std::byte, 32> sha256{};  // hash of the shard, zeros if not computed
 };
 static_assert(sizeof(Header) == 88);
 
@@ -43,7 +43,7 @@ Header make_header(std::span<const IndexEntry> entries, ShardVersion version,
   return header;
 }
 
-// Of 64 digits; zeros for none.
+// Parses 64 hexadecimal digits; zeros for an empty text.
 std::array<std::byte, 32> from_hex(std::string_view digits) {
   std::array<std::byte, 32> bytes{};
   for (std::size_t i = 0; 2 * i + 1 < digits.size() && i < bytes.size(); ++i) {

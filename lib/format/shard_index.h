@@ -22,11 +22,11 @@ inline constexpr std::uint32_t kIndexVersion = 2;
 
 // One sample, as it stands in the file.
 struct IndexEntry {
-  std::uint32_t begin_block = 0;   // of the image's first header block, in blocks of 512 bytes
-  std::uint32_t header_bytes = 0;  // from there to the image's bytes
+  std::uint32_t begin_block = 0;   // first header block of the image, in blocks of 512 bytes
+  std::uint32_t header_bytes = 0;  // distance from that block to the image's bytes
   std::uint32_t image_bytes = 0;
-  // The class below 2^31. From there on it is a list of classes, and the other 31 bits say, as a
-  // signed number, how many blocks after `begin_block` its member begins.
+  // Class number if below 2^31. Otherwise a list of classes: the lower 31 bits, as a signed number,
+  // are the distance in blocks from `begin_block` to the member that holds it.
   std::uint32_t label = 0;
 
   bool has_list() const { return label >> 31 != 0; }
@@ -79,7 +79,7 @@ class MappedIndex {
   static std::optional<MappedIndex> open(const std::filesystem::path& path, ShardVersion version);
 
   std::span<const IndexEntry> entries() const { return entries_; }
-  std::string sha256() const;  // of the shard in hexadecimal, "" where nobody computed it
+  std::string sha256() const;  // hash of the shard in hexadecimal, "" if not computed
 
  private:
   std::shared_ptr<const void> mapping_;

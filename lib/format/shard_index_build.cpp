@@ -24,7 +24,7 @@ constexpr std::int64_t kMaxShardBytes = kTarBlock << 32;  // entries count block
 constexpr std::int64_t kMinPartBytes = 8 << 20;
 constexpr std::int64_t kSearchBytes = 1 << 16;  // read at a time
 
-// Of the smallest samples; memory that is set aside for more than there are is never touched.
+// Size of the smallest sample; memory reserved for more samples than exist is never touched.
 constexpr std::int64_t kMinSampleBytes = 4 * kTarBlock, kMostReserved = 1 << 20;
 
 struct Shard {
@@ -54,8 +54,8 @@ bool looks_like_header(std::span<const std::byte> block) {
   }
 }
 
-// Where the member after a header at `offset` begins. An extended header may stand before the one
-// at `offset`, never between that and the next member.
+// Returns the start of the member after the header at `offset`. An extended header may precede the
+// one at `offset`, but never comes between it and the next member.
 std::optional<std::int64_t> next_member(const Shard& shard, std::int64_t offset) {
   try {
     TarReader reader(shard.name, shard.bytes, shard.read, offset);

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What cannot be looked at is there: the reading says why.
+// False for an inaccessible file: reading it reports why.
 bool is_absent(const fs::path& path) {
   std::error_code unknown;
   return fs::status(path, unknown).type() == fs::file_type::not_found;
@@ -48,7 +48,7 @@ std::map<std::string, NamedPieces> by_file(const PieceTable& table) {
   return files;
 }
 
-// What a file of pieces holds is what the manifest says.
+// Checks that a file of shards matches the manifest.
 void compare_with_table(const fs::path& path, const SafetensorsFile& file,
                         const NamedPieces& pieces) {
   for (const TensorInfo& info : file.tensors()) {
@@ -71,8 +71,8 @@ void compare_with_table(const fs::path& path, const SafetensorsFile& file,
                               kOtherCheckpoint);
 }
 
-// Whether files of pieces may be of one save by their metadata: those of tensors that several saves
-// have alike note no step.
+// True if files of shards can belong to one save by their metadata: files of tensors that several
+// saves share do not note a step.
 using Metadata = std::map<std::string, std::string>;
 bool may_be_together(Metadata one, Metadata other) {
   const std::string step = "step";
@@ -169,7 +169,7 @@ void StoredTensors::open_pieces(const fs::path& path, PieceTable table) {
           fmt::format("has other metadata than {}: it is of another save", first),
           kOtherCheckpoint);
     }
-    // Of files that say the same the first, but one that notes a step before one that does not.
+    // Keeps the first metadata, but prefers one with a step over one without.
     if (first.empty() || file.metadata().size() > metadata_.size()) {
       first = name;
       metadata_ = file.metadata();

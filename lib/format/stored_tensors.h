@@ -16,7 +16,7 @@
 
 namespace scaletrain::format {
 
-// Whether there are tensors at `path`: a file, or pieces of it (below).
+// True if there are tensors at `path`: a file, or shards of it (below).
 bool has_tensors(const std::filesystem::path& path);
 
 // Several threads may read from one.
@@ -27,7 +27,7 @@ class StoredTensors {
   // something else than the manifest says, or pieces of another step than the first file.
   explicit StoredTensors(const std::filesystem::path& path);
 
-  // By name; of pieces, `begin` and `end` count from the tensor's own first byte.
+  // Sorted by name; for shards, `begin` and `end` count from the tensor's first byte.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
@@ -43,7 +43,7 @@ class StoredTensors {
   void open_pieces(const std::filesystem::path& path, PieceTable table);
 
   std::optional<SafetensorsFile> whole_;
-  std::filesystem::path folder_;  // of the pieces
+  std::filesystem::path folder_;  // folder of the shards
   PieceTable table_;
   std::vector<TensorInfo> tensors_;
   std::map<std::string, std::string> metadata_;

@@ -53,7 +53,7 @@ std::optional<TarMember> TarReader::next() {
 
 bool TarReader::next(TarMember& member) {
   member.begin = offset_;
-  PaxRecords extended;  // what extended headers say of the member that follows
+  PaxRecords extended;  // pax records for the next member
   if (file_bytes_ == 0) fail(0, "the file is empty", kTruncated);
   if (offset_ == 0) refuse_if_placeholder();
   for (;;) {
@@ -134,7 +134,7 @@ std::span<const std::byte> TarReader::fetch(std::int64_t offset, std::int64_t by
       window_bytes_ =
           offset > window_end ? kMinWindowBytes : std::min(2 * window_bytes_, kMaxWindowBytes);
     }
-    // What is there already is moved to the front rather than read again.
+    // Bytes in the window are moved to its front rather than read again.
     const bool follows = offset >= window_begin_ && offset < window_end;
     const std::int64_t kept = follows ? window_end - offset : 0;
     const std::int64_t wanted = std::min(std::max(window_bytes_, bytes), file_bytes_ - offset);

@@ -17,7 +17,7 @@
 namespace scaletrain::format {
 
 inline constexpr std::int64_t kTarBlock = 512;
-inline constexpr std::int64_t kMaxMemberBytes = std::int64_t{64} << 20;  // of a regular file
+inline constexpr std::int64_t kMaxMemberBytes = std::int64_t{64} << 20;  // limit for a regular file
 
 // Fills the span with the file's bytes from an offset on; throws when the file ends before.
 using ReadAt = std::function<void(std::int64_t, std::span<std::byte>)>;
@@ -40,7 +40,7 @@ class TarReader {
   // The next member, or nullopt at the end marker. Throws core::DataError naming file and byte.
   std::optional<TarMember> next();
 
-  // The same into `member`, whose memory is used again; false at the end marker.
+  // Like next(), but reuses the memory of `member`; false at the end marker.
   bool next(TarMember& member);
 
   // Bytes that lie inside the file, read together with what follows; valid until the next call of
@@ -63,7 +63,7 @@ class TarReader {
   std::int64_t offset_;
   std::vector<std::byte> window_;  // its first held_ bytes are the file's from window_begin_ on
   std::int64_t window_begin_ = 0, held_ = 0;
-  std::int64_t window_bytes_;  // of the next read
+  std::int64_t window_bytes_;  // size of the next read
 };
 
 // A member's name for messages: control characters escaped, a long one cut.

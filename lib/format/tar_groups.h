@@ -34,7 +34,7 @@ std::int64_t for_each_group(const std::string& name, std::int64_t file_bytes, co
                             const std::function<bool(TarGroup)>& use);
 
 // Every way in which a group is not one sample, in words: "no label", "two images", ...; empty for
-// a sound one. What is in the fields is not looked at.
+// a sound one. The contents of the fields are not checked.
 std::vector<std::string> problems_of(const TarGroup& group);
 
 }  // namespace scaletrain::format

@@ -118,7 +118,7 @@ void TarHeader::path_to(std::string& path) const {
 
 namespace {
 
-// What a file that is no tar begins like.
+// Recognizes other file formats by their first bytes, for an error message.
 const char* other_format(std::string_view block) {
   if (block.starts_with("\x1f\x8b")) return "; it begins like gzip, whose tars are named .tar.gz";
   if (block.starts_with("\x28\xb5\x2f\xfd")) {
@@ -140,8 +140,8 @@ TarHeader parse_tar_header(std::span<const std::byte> bytes) {
   TarHeader header;
   header.type = block[kType];
   header.sparse = header.type == 'S';
-  // Only POSIX's magic has a prefix; GNU's ("ustar " and a space) keeps other things there. Of what
-  // is neither, readers make different names.
+  // Only POSIX's magic has a prefix; GNU's ("ustar " and a space) keeps other things there. For any
+  // other magic, readers disagree about the name.
   if (block.substr(kMagic, 5) == "ustar") {
     const char next = block[kMagic + 5];
     if (next != '\0' && next != ' ') {

@@ -21,7 +21,7 @@ class TarLinks {
   TarLinks(const std::string& name, std::int64_t file_bytes, const ReadAt& read)
       : name_(name), file_bytes_(file_bytes), read_(read) {}
 
-  // What the member links to; nullopt for what is no link.
+  // Returns the target of the member; nullopt if it is no link.
   std::optional<TarLink> link_of(const TarMember& member) const;
 
   // The regular file that a hard link stands for, at its own place, under the link's path; nullopt
@@ -40,7 +40,7 @@ class TarLinks {
   std::int64_t file_bytes_;
   const ReadAt& read_;
   bool was_read_ = false;
-  std::unordered_map<std::uint64_t, Place> places_;  // of regular files, by XXH3-64 of their paths
+  std::unordered_map<std::uint64_t, Place> places_;  // regular files by XXH3-64 of their paths
 };
 
 }  // namespace scaletrain::format

@@ -133,7 +133,7 @@ class Grouping {
     }
   }
 
-  // What the sample has instead.
+  // Returns advice based on what the incomplete sample contains.
   std::string remedy() const {
     const auto is_foreign = [](const std::string& extension) {
       return extension == "bmp" || extension == "gif" || extension == "tif" || extension == "tiff";
@@ -200,7 +200,7 @@ class Grouping {
   std::span<const std::string> excluded_;
   const LabelRule& rule_;
   TarSample sample_;
-  std::vector<std::string> extensions_;  // of the sample so far
+  std::vector<std::string> extensions_;  // extensions of the sample so far
   bool open_ = false, is_excluded_ = false, has_image_ = false, has_label_ = false;
   Keys keys_;
   std::int64_t left_out_ = 0;
@@ -230,7 +230,7 @@ std::optional<std::vector<std::uint64_t>> walk(TarStretch stretch, const std::st
   TarReader reader(name, file_bytes, read, stretch.begin);
   Grouping grouping(name, reader, use, excluded, rule, keys);
   bool before_first = stretch.begin > 0, behind_end = false;
-  std::string first_key, last_key;  // of the members at both ends
+  std::string first_key, last_key;  // keys of the samples at both ends
   TarLinks links(name, file_bytes, read);
   TarMember member;
   while (reader.next(member)) {

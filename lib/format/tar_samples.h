@@ -35,10 +35,10 @@ struct TarSample {
   std::string key;
   TarMember image;
   std::int64_t label = 0;         // -1: a list of classes, which a label may be too
-  std::int64_t labels_begin = 0;  // of a list: where its member begins (TarMember::begin)
+  std::int64_t labels_begin = 0;  // start of a list's member (TarMember::begin)
 };
 
-// What is said of a key that a shard has twice.
+// Error text for a key that occurs twice in a shard.
 inline constexpr const char* kKeyAgain = "the key is used again after another sample";
 
 // Calls `use` for every sample of the tar, in file order, but for those whose keys are in
@@ -51,16 +51,16 @@ std::int64_t for_each_sample(const std::string& name, std::int64_t file_bytes, c
                              std::span<const std::string> excluded = {},
                              const LabelRule& rule = {});
 
-// From one place where a member begins, or the front, to another, or the end of the file.
+// Byte range from the start of one member, or of the file, to that of another, or the file's end.
 struct TarStretch {
   std::int64_t begin = 0, end = 0;
 };
 
-// The same for a stretch of the tar, so that several threads may share it. The sample whose member
-// stands at `begin` is left out, that at `end` is whole: stretches that join have each sample once.
-// A key that is used again is no error yet: XXH3-64 of each comes back, and they must differ within
-// and between stretches; nullopt where no member begins at `end`, or for a hard link, whose file
-// may stand in another stretch.
+// Like for_each_sample, for a stretch of the tar, so that several threads can divide it. Omits the
+// sample with a member at `begin` and completes the one at `end`: adjacent stretches yield each
+// sample once. A repeated key is no error yet: returns XXH3-64 of each key, and these must differ
+// within and between stretches. nullopt if no member begins at `end`, or for a hard link, whose
+// target may lie in another stretch.
 std::optional<std::vector<std::uint64_t>> for_each_sample_between(
     TarStretch stretch, const std::string& name, std::int64_t file_bytes, const ReadAt& read,
     const std::function<void(const TarSample&)>& use, std::span<const std::string> excluded = {});

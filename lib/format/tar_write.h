@@ -23,7 +23,7 @@ class TarWriter {
 
   std::int64_t bytes() const { return bytes_; }  // so far, end marker not included before finish()
 
-  // What add() of such a member appends.
+  // Returns the number of bytes that add() appends for such a member.
   static std::int64_t member_bytes(std::string_view path, std::int64_t bytes);
 
  private:

@@ -40,8 +40,8 @@ class Message {
 
   struct Field {
     std::uint64_t number = 0;
-    std::uint64_t value = 0;  // of wire type 0
-    std::string_view bytes;   // of wire type 2
+    std::uint64_t value = 0;  // set for wire type 0
+    std::string_view bytes;   // set for wire type 2
     int type = 0;
   };
 

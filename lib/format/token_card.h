@@ -17,7 +17,7 @@ struct TokenCard {
   struct File {
     std::string name;  // without folder
     std::int64_t tokens = 0;
-    std::optional<std::int64_t> text_bytes;  // of the text that became these tokens
+    std::optional<std::int64_t> text_bytes;  // size of the text that was tokenized
     std::int64_t without_loss = 0;           // tokens that its mask marks; 0: it has no mask
   };
 
@@ -33,7 +33,7 @@ struct TokenCard {
   const File* find(std::string_view name) const;
 };
 
-// Where the card of a token file would be: FOLDER/NAME.tokens.json of FOLDER/NAME-000012.bin;
+// Returns the path of a token file's card: FOLDER/NAME.tokens.json for FOLDER/NAME-000012.bin;
 // nullopt for a name without a number.
 std::optional<std::string> token_card_path(std::string_view token_file);
 

@@ -1,5 +1,5 @@
-// What the cards of all files of a token set say together, and whether they agree with one another
-// and with the files.
+// Combines the cards of all files of a token set, and checks that they agree with one another and
+// with the files.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class TokenCards {
   // The token that ends a document; nullopt where a file has no card.
   std::optional<std::int64_t> end_of_text() const;
 
-  // The same, for who cannot do without: throws core::RecipeError naming the first file without a
-  // card.
+  // Like end_of_text(), if the token is required: throws core::RecipeError naming the first file
+  // without a card.
   std::int64_t needed_end_of_text() const;
 
   // Bytes of text over tokens; nullopt where that is not known of every file, or where one has a
@@ -50,7 +50,7 @@ class TokenCards {
 
   ReadCard read_;
   std::map<std::string, std::optional<TokenCard>> cards_;
-  std::string first_path_, first_file_;  // of the first card, and the file that it was read for
+  std::string first_path_, first_file_;  // path of the first card, and its token file
   std::int64_t tokens_ = 0, text_bytes_ = 0;
   std::optional<std::string> cardless_;  // the first file without a card
   bool text_bytes_known_ = true;

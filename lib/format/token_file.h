@@ -8,7 +8,7 @@
 
 namespace scaletrain::format {
 
-inline constexpr std::int64_t kTokenHeaderBytes = 1024;  // of llm.c: 256 numbers of 32 bits
+inline constexpr std::int64_t kTokenHeaderBytes = 1024;  // header of llm.c: 256 numbers of 32 bits
 
 // The header of llm.c: version 1 for tokens of 16 bits, version 7 (its Llama 3 files) for 32.
 std::string llmc_header(std::int64_t count, int token_bytes);

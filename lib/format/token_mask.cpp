@@ -86,7 +86,7 @@ void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& re
 bool any_target(std::span<const TokenRun> runs, std::int64_t context, const ReadAt& read) {
   constexpr std::int64_t kTokensPerRead = 1 << 20;
   std::vector<std::uint8_t> without_loss;
-  std::int64_t first = 0;  // of the run
+  std::int64_t first = 0;  // index of the run's first token
   for (const TokenRun& run : runs) {
     const std::int64_t end = first + 1 + windows_of(run, context) * context;
     for (std::int64_t at = first + 1; at < end; at += kTokensPerRead) {

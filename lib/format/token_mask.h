@@ -1,4 +1,4 @@
-// Which tokens of a token file carry no loss: SHARD.mask beside SHARD
+// Loss mask of a token file, for tokens without loss: SHARD.mask beside SHARD
 // (docs/reference/formats/tokens.md).
 //
 // 16 bytes of header, "stmask1" with a line feed and the number of tokens (64 bits, little-endian);
@@ -17,7 +17,7 @@ namespace scaletrain::format {
 
 inline constexpr std::int64_t kMaskHeaderBytes = 16;
 
-// Where the mask of a token file lies: beside it, ".mask" added to its name.
+// Returns the path of a token file's mask: beside it, with ".mask" added to its name.
 std::string token_mask_path(std::string_view token_file);
 
 // The whole file; without_loss[i] is 1 where token i carries no loss, else 0.
@@ -35,7 +35,7 @@ void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& re
 // at the first one.
 bool any_target(std::span<const TokenRun> runs, std::int64_t context, const ReadAt& read);
 
-// What is wrong with a set whose masks leave no target at all, and the remedy.
+// Error text and advice for a set whose masks leave no target at all.
 inline constexpr const char* kNoTargets =
     "no token carries a loss: the masks leave out all of them";
 inline constexpr const char* kNoTargetsRemedy =

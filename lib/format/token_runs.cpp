@@ -70,7 +70,7 @@ TokenRun find_in_bin(const std::string& name, std::int64_t file_bytes, std::int6
   return {0, file_bytes / raw_bytes, raw_bytes};
 }
 
-// What follows `key` in the header's dictionary, to the next comma outside of brackets.
+// Returns the value of `key` in the header's dictionary, up to the next comma outside of brackets.
 std::string_view npy_value(std::string_view header, std::string_view key) {
   const std::size_t found = header.find(key);
   if (found == std::string_view::npos) return {};

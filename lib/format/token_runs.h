@@ -18,7 +18,7 @@ namespace scaletrain::format {
 
 // Tokens next to one another in a file, little-endian.
 struct TokenRun {
-  std::int64_t offset = 0;       // of the first
+  std::int64_t offset = 0;       // offset of the first token in the file, in bytes
   std::int64_t count = 0;        // tokens
   std::int64_t token_bytes = 0;  // 2 or 4
 

@@ -14,12 +14,12 @@
 
 namespace scaletrain::format {
 
-inline constexpr std::int64_t kIndexHeadBytes = 34;  // of a .idx: magic, version, dtype, two counts
+inline constexpr std::int64_t kIndexHeadBytes = 34;  // .idx: magic, version, dtype, two counts
 
 struct WidthSources {
   std::int64_t recipe = 0;          // /data/token_bytes: 2 or 4; 0: left out
-  std::int64_t vocab_size = 0;      // of the model; 0: not known
-  const TokenCard* card = nullptr;  // of the file, where it has one
+  std::int64_t vocab_size = 0;      // vocabulary size of the model; 0: not known
+  const TokenCard* card = nullptr;  // card of the file, if it has one
   // Returns the first kIndexHeadBytes of the file at a path, or all of a shorter one; nullopt where
   // there is none.
   std::function<std::optional<std::string>(const std::string& path)> read_head;

@@ -70,7 +70,7 @@ std::vector<RankedStep> parse_ranked(const nlohmann::json& json, const std::stri
             one[1].is_number();
     if (sound) result.push_back({one[0].get<std::int64_t>(), one[1].get<double>()});
   }
-  // By some measures the highest is the best, by others the lowest.
+  // Some metrics are better when higher, others when lower.
   const auto is_sorted = [&](auto comes_first) {
     return std::is_sorted(result.begin(), result.end(), [&](const auto& a, const auto& b) {
       return comes_first(a.metric, b.metric);

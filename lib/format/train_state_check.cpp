@@ -22,7 +22,7 @@ namespace {
                               kOtherCheckpoint);
 }
 
-// Of a batch that grows: what all steps before have, and what those of this epoch may have.
+// Checks a batch size ramp-up: samples of all earlier steps, and possible samples of this epoch.
 void check_ramp(const TrainState& state, const std::string& place) {
   const std::optional<core::BatchRamp> ramp = ramp_of(state);
   if (!ramp) refuse(state, &state.batch_ramp, place, "is not a list of 3 numbers");
@@ -114,7 +114,7 @@ void check_best(const TrainState& state, const std::string& place) {
   }
 }
 
-// What early stopping and a plateau compare with: nothing has been compared without a measure.
+// Checks the values of early stopping and of the plateau scheduler: without a metric none is set.
 void check_compared(const TrainState& state, const std::string& place) {
   const TrainState none;
   if (!state.stopping_by.empty()) {
@@ -223,7 +223,7 @@ void check_layout(const TrainState& state, const std::string& place) {
   }
 }
 
-// What is written for readers is of the same step.
+// Checks that a copy written for human readers is of the same step.
 void check_copy(const TrainState& state, const nlohmann::json& copy, const std::string& place) {
   if (!copy.is_object()) refuse(state, &copy, place, "is not an object");
   const auto step = copy.find("step");

@@ -1,4 +1,4 @@
-// Whether the fields of a state.json are possible, each by itself and beside the others.
+// Checks that the fields of a state.json are valid, each by itself and together with the others.
 #pragma once
 
 #include <string>

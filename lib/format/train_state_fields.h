@@ -1,4 +1,4 @@
-// What state.json holds, each field named once (docs/reference/formats/checkpoint.md).
+// Fields of state.json, each named once (docs/reference/formats/checkpoint.md).
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct RankedStep {
 // Everything of a checkpoint but tensors.
 struct TrainState {
   std::int64_t step = 0;           // optimizer steps done
-  std::int64_t epoch = 0;          // of the next step
-  std::int64_t step_in_epoch = 0;  // of the next step
+  std::int64_t epoch = 0;          // epoch of the next step
+  std::int64_t step_in_epoch = 0;  // index of the next step in its epoch
   std::int64_t samples = 0;        // trained so far, all ranks
   std::int64_t global_batch = 0;   // samples of a step; a resume needs the same
-  // Of a batch that grows to that: start, increment and samples (lib/core/batch_sizes.h), and the
-  // samples of the epoch that are trained; {} and 0 where every step has as many.
+  // Batch size ramp-up to `global_batch`: start, increment and samples (lib/core/batch_sizes.h),
+  // and the trained samples of the epoch (`position`); {} and 0 if the batch size is constant.
   std::vector<std::int64_t> batch_ramp = {};
   std::int64_t position = 0;
   std::uint64_t order_digest = 0;
@@ -35,7 +35,7 @@ struct TrainState {
   double trained_s = 0;    // wall time of training so far
   double seen_s = 0;       // as much of it as what comes every so many minutes was compared with
   std::string best_by = "top1";  // the measure that chooses the best
-  double best_metric = -1;       // of the best, -1: none yet
+  double best_metric = -1;       // value of the best checkpoint, -1: none yet
   std::int64_t best_step = -1;
   std::vector<RankedStep> best_steps;  // the checkpoints kept by metric, the best first
   bool validation_due = false;         // a stop cut the validation of this step short
@@ -48,32 +48,32 @@ struct TrainState {
   std::int64_t plateau_step = -1;      // the last validation that was compared with it
   std::int64_t plateau_bad = 0;        // validations in a row that were no better
   std::int64_t plateau_cooldown = 0;   // validations to come that are not counted
-  std::int64_t plateau_drops = 0;      // of the learning rate so far
-  std::int64_t ema_updates = 0;        // of the weights' running mean so far
-  std::int64_t swa_updates = 0;        // of their equal mean so far
+  std::int64_t plateau_drops = 0;      // reductions of the learning rate so far
+  std::int64_t ema_updates = 0;        // updates of the EMA weights so far
+  std::int64_t swa_updates = 0;        // updates of the SWA weights so far
   int skipped_steps = 0;               // steps left out as not finite
   // Positions before this step whose samples are in no weights, as replicas were lost or late: for
   // each run of steps epoch, begin, end, period, first, count, that is of each `period` positions
   // from `begin` to `end` the `count` from `first` on.
   std::vector<std::vector<std::int64_t>> lost_positions;
   std::int64_t skipped_samples = 0;  // left out as bad, all ranks
-  std::int64_t set_samples = 0;      // of the training set; 0: not counted (streamed order)
+  std::int64_t set_samples = 0;      // size of the training set; 0: not counted (streamed order)
   std::string index_digest,
       set_digest;                    // lib/data/set/set_digest.h; "": the set is not looked into
   std::int64_t per_device = 0;       // samples of a micro-step, where the order depends on it
-  std::int64_t auto_per_device = 0;  // what batch.per_device "auto" has found; 0: it is a number
-  // What recompute.budget_mb has chosen, and by which budget; 0: there is none.
+  std::int64_t auto_per_device = 0;  // result of batch.per_device "auto"; 0: it is a number
+  // Budget of recompute.budget_mb (0: none), and the units it chose for activation checkpointing.
   std::int64_t recompute_budget_mb = 0;
   std::vector<std::string> recomputed_units;
   std::vector<std::int64_t> shard_sizes;    // streamed order: samples by shard, -1: not known yet
-  std::vector<std::int64_t> shard_digests;  // the same of data::Dataset::shard_digest()
+  std::vector<std::int64_t> shard_digests;  // streamed order: data::Dataset::shard_digest() each
   nlohmann::json schedule =
       nlohmann::json::object();  // {"step", "lr"}: a pure function of the step, for the reader
   nlohmann::json scaler = nlohmann::json::object();  // precision::Precision::state()
   nlohmann::json random =
       nlohmann::json::object();  // {"seed", ...}: generators are functions of seed and step
   std::vector<std::vector<std::int64_t>> bucket_layout;
-  // What "bit for bit" needs to be the same.
+  // A bitwise identical resume requires equal values of these fields.
   int world_size = 1;
   // Pipeline, replica, shard, tensor, and context where that is above 1; {}: all are replicas.
   std::vector<std::int64_t> mesh = {};
@@ -85,8 +85,8 @@ struct TrainState {
   std::string exchange;  // "gloo", "shm" or "nccl"; "": one rank, or not known
 };
 
-// Of a state whose batch grows, or has grown; nullopt: it is the same in all steps. Of what is read
-// from a file, after check_state().
+// Returns the batch size ramp-up; nullopt if the batch size is constant. For a state read from a
+// file, call check_state() first.
 inline std::optional<core::BatchRamp> ramp_of(const TrainState& state) {
   if (state.batch_ramp.size() != 3) return std::nullopt;
   return core::BatchRamp{state.batch_ramp[0], state.batch_ramp[1], state.batch_ramp[2]};
@@ -94,7 +94,7 @@ inline std::optional<core::BatchRamp> ramp_of(const TrainState& state) {
 
 // How a field is read.
 struct FieldRule {
-  std::int64_t lowest = 0;  // of a whole number
+  std::int64_t lowest = 0;  // minimum of an integer
   bool later = false;       // older writers did not know it
 };
 

@@ -1,5 +1,5 @@
-// Where a node keeps pieces of checkpoints in memory for others: how it can be reached, and the
-// job's secret, without which nothing is taken or given there (lib/replica/secret.h).
+// Address of a node that holds peer (in-memory) checkpoints of other nodes: host and port, and the
+// job's secret, which every transfer requires (lib/replica/secret.h).
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace scaletrain::replica {
 struct Address {
   std::vector<std::string> hosts;  // names or addresses of one node, tried in their order
   int port = 0;
-  std::string secret;  // of the job; not part of the text
+  std::string secret;  // secret of the job; not part of the text
 };
 
 // "PORT@HOST,HOST"; of several with spaces between them.
 std::string to_text(const Address& address);
 std::string to_text(const std::vector<Address>& addresses);
 
-// What to_text made, of a job with `secret`. Throws core::InternalError for anything else.
+// Parses to_text's result for a job with `secret`. Throws core::InternalError for anything else.
 std::vector<Address> parse_addresses(const std::string& text, const std::string& secret);
 
 }  // namespace scaletrain::replica

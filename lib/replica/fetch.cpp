@@ -61,8 +61,8 @@ std::vector<Whole> saves_of(std::vector<Peer>& nodes, std::int64_t beyond, const
   return saves;
 }
 
-// From the first node whose copy is what the manifest says. Throws core::CheckpointError where none
-// has one.
+// Fetches a file from the first node whose copy matches the manifest. Throws core::CheckpointError
+// if there is none.
 void fetch_file(core::Disk& disk, const Whole& save, const std::string& name, const fs::path& to,
                 Fetched& fetched, const Report& report) {
   const format::FileEntry& listed = save.manifest.files.at(name);

@@ -20,9 +20,9 @@ struct Fetched {
 };
 
 // Copies the newest that is newer than `beyond` and whole into `checkpoints`, each file from a node
-// whose copy has the sum that the manifest says; nullopt: there is none. What is damaged or
-// missing, and nodes that do not answer, are reported, and the next one is tried. Throws
-// core::StorageError where the folder cannot be written.
+// whose copy has the sum that the manifest says; nullopt: there is none. Damaged or missing files
+// and unresponsive nodes are reported, and the next node is tried. Throws core::StorageError where
+// the folder cannot be written.
 std::optional<Fetched> fetch_newest(core::Disk& disk, const std::vector<Address>& nodes,
                                     const std::filesystem::path& checkpoints, std::int64_t beyond,
                                     const std::function<void(const std::string&)>& report,

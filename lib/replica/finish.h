@@ -10,9 +10,9 @@
 
 namespace scaletrain::replica {
 
-// What became of a save.
+// Result of replicating a checkpoint.
 struct Replicated {
-  int nodes = 0;           // that hold files of it
+  int nodes = 0;           // number of nodes that hold files of it
   std::int64_t bytes = 0;  // in all of them together
 };
 

@@ -61,7 +61,7 @@ void Peer::authenticate(Wire& wire) {
   session_.emplace(std::move(session));
 }
 
-// Of a request that was begun.
+// Returns the connection of the request in progress.
 Wire& Peer::under_way() {
   if (wire_) return *wire_;
   throw core::StoppedError(place_, "the connection was lost");

@@ -17,7 +17,7 @@
 
 namespace scaletrain::replica {
 
-// What a node holds, and may hold.
+// Memory that a node uses for peer checkpoints, and its limit.
 struct Holding {
   std::int64_t most_bytes = 0;
   std::vector<HeldSave> saves;  // the oldest first
@@ -58,7 +58,7 @@ class Peer {
   Wire& under_way();
   void request(const std::string& line);
   void require_seal(const HeldSave& save) const;
-  std::string answer();  // what follows "ok"
+  std::string answer();  // returns the text after "ok"
   template <class Talk>
   void talk(const Talk& words);
 
@@ -67,7 +67,7 @@ class Peer {
   Patience patience_;
   const std::atomic<bool>& gives_up_;
   std::optional<Wire> wire_;
-  std::optional<Session> session_;  // of `wire_`
+  std::optional<Session> session_;  // session of `wire_`
 };
 
 }  // namespace scaletrain::replica

@@ -16,7 +16,7 @@
 namespace scaletrain::replica {
 namespace {
 
-constexpr std::size_t kBlockBytes = 64;   // of SHA-256
+constexpr std::size_t kBlockBytes = 64;   // block size of SHA-256
 constexpr std::size_t kSecretBytes = 32;  // random bytes
 
 std::string bytes_of_hex(std::string_view digits) {

@@ -27,10 +27,10 @@ std::string hmac(std::string_view key, std::string_view text);
 // True if the texts are equal; takes the same time wherever they differ.
 bool is_equal(std::string_view one, std::string_view other);
 
-// What a server answers to a wrong proof, before it closes the connection.
+// Reply of a server to a wrong proof, before it closes the connection.
 inline constexpr std::string_view kWrongSecret = "wrong secret";
 
-// What both ends of a connection know after the challenges were exchanged.
+// Authentication state that both ends of a connection share after the challenges.
 class Session {
  public:
   Session(std::string_view secret, std::string_view server_challenge,

@@ -1,7 +1,7 @@
 // A disk whose files, where they belong to a checkpoint that is being written, go to the memory of
 // nodes too, as they are written.
 //
-// What a node does not take is no error of the disk: that node gets no more of this checkpoint.
+// A file that a node refuses is not a disk error: that node gets no more of this checkpoint.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ class SendingDisk : public core::Disk {
   // The file is read: other nodes have no earlier one.
   void link_file(const std::filesystem::path& file, const std::filesystem::path& name) override;
 
-  // Of the checkpoint that was written last: the name of its save, and why nodes have not all of it
-  // ("PLACE: WHY"), each once.
+  // Name of the save written last, and the reasons why nodes lack parts of it ("PLACE: WHY"), each
+  // once.
   const std::string& save() const { return save_; }
   std::vector<std::string> lacks() const;
 
@@ -55,7 +55,7 @@ class SendingDisk : public core::Disk {
     Peer peer;
     std::string lack{};  // why it gets no more of this save
   };
-  bool enter(const std::filesystem::path& path);  // whether it goes to other nodes
+  bool enter(const std::filesystem::path& path);  // true if the file is sent to other nodes
   template <class Talk>
   void each_node(const Talk& words);
 

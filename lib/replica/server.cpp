@@ -30,8 +30,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPatience{60'000};  // with who has begun a request
 constexpr milliseconds kLookForGuests{100};
 constexpr milliseconds kLookAtStrangers{10};
-constexpr milliseconds kTimeToProve{1000};  // that one knows the secret
-constexpr int kMostStrangers = 16;          // that have not proved it yet
+constexpr milliseconds kTimeToProve{1000};  // timeout of authentication
+constexpr int kMostStrangers = 16;          // limit of unauthenticated connections
 constexpr int kMostGuests = 4096;
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr std::size_t kMostManifestBytes = 256 << 20;
@@ -105,7 +105,7 @@ void Server::listen_for_guests() {
   }
 }
 
-// Joins the threads of those that are gone. Those that have not proved themselves leave after a
+// Joins the threads of closed connections. Unauthenticated connections are closed after a
 // second.
 void Server::look_after_guests() {
   guests_.remove_if([](const std::unique_ptr<Guest>& guest) {
@@ -196,7 +196,7 @@ bool Server::answer(Wire& wire, Session& session) {
   return false;
 }
 
-// What does not fit is read to its end all the same: its sender hears why not.
+// A file that does not fit is still read to its end, so that its sender receives the reason.
 void Server::take_file(Wire& wire, const std::string& save, std::int64_t step,
                        const std::string& name) {
   std::shared_ptr<HeldFile> file = shelf_.begin(save, step);

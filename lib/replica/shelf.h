@@ -31,7 +31,7 @@ class HeldFile {
 
   // Throws core::OutOfMemoryError where there would be more than the most, or none is left.
   void append(std::span<const std::byte> bytes);
-  // Of the `into.size()` bytes from `begin` on, which are there.
+  // Copies the `into.size()` bytes from `begin` on, which must exist.
   void read(std::int64_t begin, std::span<std::byte> into) const;
   std::int64_t bytes() const { return bytes_; }
 
@@ -42,12 +42,12 @@ class HeldFile {
   std::int64_t bytes_ = 0;
 };
 
-// What is held of one save.
+// Files of one save that this node holds.
 struct HeldSave {
   std::string name;
   std::int64_t step = 0;
   std::string manifest = {};                       // "": it is not whole
-  std::string seal = {};                           // of the manifest (lib/replica/secret.h)
+  std::string seal = {};                           // seal of the manifest (lib/replica/secret.h)
   std::map<std::string, std::int64_t> files = {};  // their bytes
 };
 
@@ -72,7 +72,7 @@ class Shelf {
 
   // The oldest first.
   std::vector<HeldSave> list() const;
-  // Null: it is not held. Of two saves of that name it is the newer one's.
+  // Null if it is not held. If two saves have that name, returns the file of the newer one.
   std::shared_ptr<const HeldFile> find(const std::string& save, const std::string& name) const;
   // A run goes on from `step`: what lies beyond is of another history.
   void forget_beyond(std::int64_t step);

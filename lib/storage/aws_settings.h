@@ -1,5 +1,5 @@
-// Where AWS's own tools look for credentials, region and endpoint: the environment, then the
-// profile files.
+// Reads credentials, region and endpoint as the AWS CLI does: environment first, then profile
+// files.
 #pragma once
 
 #include <functional>

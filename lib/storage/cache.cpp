@@ -34,7 +34,7 @@ constexpr std::int64_t kTouchEveryS = 10;
 
 bool is_command(const std::string& path) { return core::url_scheme(path) == "pipe"; }
 
-// Whether the bytes that are kept come to be here, so that nobody knows their number before.
+// True if the cached bytes are produced locally, so that their number is unknown beforehand.
 bool is_made_here(const std::string& path) { return is_command(path) || core::is_compressed(path); }
 
 // "train-000000.tar.0123456789abcdef": a person may read it, and no two versions share it, nor does
@@ -52,7 +52,7 @@ std::string key_of(const std::string& path, const Identity& source) {
   return fmt::format("{}.{:016x}", name.substr(0, 100), core::xxh3_64(text));
 }
 
-// What is known of a command's output, or of what was decompressed, once it is there.
+// Returns the identity of a cached command output or decompressed object.
 Identity identity_of(const CacheEntry& entry) {
   return {.bytes = entry.bytes, .etag = "xxh3 " + entry.hash};
 }
@@ -237,7 +237,7 @@ std::optional<CacheEntry> Cache::copy(const Storage& origin, const std::string& 
       for (auto bytes = next(*unpacked); !bytes.empty(); bytes = next(*unpacked)) {
         writer.write(bytes);
       }
-    } catch (const core::DataError&) {  // of the object, or only of what came of it
+    } catch (const core::DataError&) {  // damage of the object, or only of its transfer
       damage = std::current_exception();
     }
   }
@@ -288,8 +288,8 @@ void Cache::prefetch(std::vector<Wanted> wanted) {
   wanted_there_.notify_all();
 }
 
-// What to set aside for an object whose size only the entry shows: as much as the largest of
-// that kind.
+// Returns the bytes to reserve for an object of unknown size: those of the largest such object so
+// far.
 std::int64_t Cache::reserve_for(const std::string& path) {
   return is_made_here(path) && !versions_.contains(path) ? largest_made_bytes_ : 0;
 }
@@ -324,7 +324,7 @@ void Cache::fetch_ahead() {
     }
     lock.unlock();
     try {
-      // What another one writes already need not be waited for here.
+      // Does not wait for an object that another process already writes.
       if (folder_.being_written(version->key) < 0) fetch(*next.origin, next.path, *version);
     } catch (const std::exception&) {  // whoever opens it gets it
     }

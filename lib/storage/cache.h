@@ -47,20 +47,20 @@ class Cache {
     const Storage* origin;
     std::string path;
   };
-  // What will be opened next, in this order; replaces what was wanted before and is not begun. They
-  // are fetched by threads of the cache, as many as fit into this process's share of half of it. A
-  // failure is left to who opens it.
+  // Names the objects to open next, in order; replaces earlier ones not yet begun. Threads of the
+  // cache prefetch as many as fit into this process's share of half of it. Errors surface on
+  // opening.
   void prefetch(std::vector<Wanted> wanted);
 
  private:
   class CachedObject;
 
-  // Which entry an object is, and what it is like. Of a command (pipe:) and of a compressed tar
-  // only the entry itself shows it.
+  // Cache key and identity of an object. For a command (pipe:) or a compressed tar, the identity is
+  // known only from the entry.
   struct Version {
     std::string key;
-    Identity source;    // of the object at its origin; of a command nothing
-    Identity identity;  // of the bytes that are kept
+    Identity source;    // identity of the object at its origin; empty for a command
+    Identity identity;  // identity of the cached bytes
   };
   static std::int64_t room_for(const Version& version) {
     return std::max(version.identity.bytes, version.source.bytes);
@@ -76,13 +76,13 @@ class Cache {
   CacheFolder folder_;
   double patience_s_;
   std::mutex mutex_;
-  std::map<std::string, Version> versions_;  // of the paths that were asked about
+  std::map<std::string, Version> versions_;  // versions of the paths looked up so far
   std::set<std::string> checked_;            // keys whose hash was compared
 
   std::condition_variable wanted_there_;
   std::deque<Wanted> wanted_;
-  std::int64_t ahead_bytes_ = 0;     // of what was fetched of the newest wanted, and of:
-  std::int64_t reserved_bytes_ = 0;  // what is being fetched, of a size not known yet
+  std::int64_t ahead_bytes_ = 0;     // bytes prefetched for the newest request, including:
+  std::int64_t reserved_bytes_ = 0;  // reserved for running downloads of unknown size
   std::int64_t largest_made_bytes_ = 0;
   std::int64_t most_ahead_bytes_;
   std::atomic<bool> stop_ = false;

@@ -39,7 +39,7 @@ core::Descriptor open_to_lock(const fs::path& path) {
 
 bool try_lock(const core::Descriptor& fd) { return ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0; }
 
-// What the file takes of the disk; reserved blocks count.
+// Returns the disk space of the file; reserved blocks count.
 std::int64_t bytes_on_disk(const struct stat& status) {
   return std::max<std::int64_t>(status.st_size, std::int64_t{status.st_blocks} * 512);
 }

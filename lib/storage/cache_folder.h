@@ -39,7 +39,7 @@ class CacheFolder {
   // nullopt where there is none, or none that is whole.
   std::optional<CacheEntry> find(const std::string& key) const;
 
-  // Whether KEY.data has the bytes that the entry's hash was made of.
+  // True if the bytes of KEY.data match the hash of the entry.
   bool verify(const std::string& key, const CacheEntry& entry) const;
 
   // Now it was used: the entry that was not used for the longest time is removed first.
@@ -47,7 +47,7 @@ class CacheFolder {
 
   void remove(const std::string& key) const;
 
-  // Whether an object of this size may be kept at all.
+  // True if an object of this size can be cached at all.
   bool fits(std::int64_t bytes) const { return bytes <= max_bytes_; }
   std::int64_t max_bytes() const { return max_bytes_; }
 
@@ -85,7 +85,7 @@ class CacheFolder {
   // Bytes that another one has written of the entry so far; -1 where nobody writes it.
   std::int64_t being_written(const std::string& key) const;
 
-  // The same of all entries that are being written; 0 where none is.
+  // Returns the sum over all entries being written; 0 if there are none.
   std::int64_t all_being_written() const;
 
  private:

@@ -31,7 +31,7 @@ HttpClient::Timeouts timeouts_of(const recipe::Storage& settings) {
 
 bool is_success(long status) { return status >= 200 && status < 300; }
 
-// What S3 answers with status 400 to a body that was lost or damaged on the way.
+// Error codes of S3 with status 400 for a request body that was lost or damaged in transit.
 constexpr std::array<std::string_view, 4> kLostBody{"BadDigest", "IncompleteBody", "RequestTimeout",
                                                     "XAmzContentSHA256Mismatch"};
 

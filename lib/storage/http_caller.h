@@ -22,8 +22,8 @@ struct HttpCall {
   std::string place;                       // for messages: shown_path()
   std::function<HttpRequest()> make = {};  // called anew for every try
   std::vector<long> expected = {};         // statuses that are answers: 404, 412, ...
-  HttpClient::Fault fault = {};            // of a 2xx answer, which is asked for again then
-  // Whether there are other credentials than before, after an answer 400, 401 or 403.
+  HttpClient::Fault fault = {};            // checks a 2xx response, which is retried if faulty
+  // Called after status 400, 401 or 403; true if the credentials have changed.
   std::function<bool()> renew = {};
   std::string forbidden_remedy = {};
   std::optional<double> give_up_after_s = {};  // in place of /storage/give_up_after_s

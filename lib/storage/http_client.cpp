@@ -14,7 +14,7 @@ namespace {
 
 constexpr long kSlowBytesPerSecond = 4096;
 constexpr long kMaxRedirects = 5;
-constexpr std::size_t kMaxBodyBytes = 64U << 20;  // of a listing, a small object or an error
+constexpr std::size_t kMaxBodyBytes = 64U << 20;  // for a listing, a small object or an error
 
 struct Headers {
   ~Headers() { curl_slist_free_all(list); }
@@ -26,7 +26,7 @@ struct Headers {
   curl_slist* list = nullptr;
 };
 
-// What libcurl's callbacks need of one request.
+// State of one request for libcurl's callbacks.
 struct Transfer {
   CURL* handle;
   const HttpRequest& request;
@@ -38,7 +38,7 @@ struct Transfer {
 std::size_t on_header(char* data, std::size_t size, std::size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   const std::string_view line(data, size * count);
-  if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // of the redirect before
+  if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // drops those of a redirect
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return line.size();
   std::string name(line.substr(0, colon));
@@ -100,7 +100,7 @@ bool is_no_http(CURLcode code, CURL* handle) {
   return code == CURLE_UNSUPPORTED_PROTOCOL && sent_bytes > 0 && status == 0;
 }
 
-// What another try cannot mend.
+// True if a retry cannot help.
 bool is_hopeless(CURLcode code) {
   constexpr std::array<CURLcode, 6> kHopeless{
       CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,      CURLE_PEER_FAILED_VERIFICATION,
@@ -129,7 +129,7 @@ class HttpClient::Connection {
   bool is_quiet() const {
     curl_socket_t socket = CURL_SOCKET_BAD;
     curl_easy_getinfo(handle_, CURLINFO_ACTIVESOCKET, &socket);
-    pollfd look{socket, POLLIN, 0};  // where none is open the number is negative: nothing to see
+    pollfd look{socket, POLLIN, 0};  // if none is open it is negative: nothing to poll
     return ::poll(&look, 1, 0) == 0;
   }
 

@@ -20,7 +20,7 @@ struct HttpRequest {
   std::string method = "GET";  // PUT, POST or DELETE
   std::string url;             // encoded
   std::map<std::string, std::string> headers;
-  std::string_view body;          // of a PUT or POST; must live until the answer is there
+  std::string_view body;          // body of a PUT or POST; must outlive the request
   std::span<std::byte> out;       // GET: takes the body of an answer 206, or 200
   bool follow_redirects = false;  // to http and https
 };
@@ -30,7 +30,7 @@ struct HttpResponse {
   std::map<std::string, std::string> headers;  // lower-case names
   std::size_t received = 0;                    // bytes in `out`
   bool too_long = false;                       // more came than `out` takes, and was left
-  std::string body;                            // of an answer that did not go to `out`
+  std::string body;                            // response body, unless it went to `out`
 
   // "" where there is no such header.
   std::string header(const std::string& lower_case_name) const;
@@ -56,7 +56,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // What is wrong with an answer, so that nothing of it may be used; "" for nothing.
+  // Returns why a response must not be used at all; "" if it is valid.
   using Fault = std::function<std::string(const HttpResponse&)>;
 
   // Any thread, several at once. Throws TransferError, for an answer that `fault` refuses too.

@@ -56,7 +56,7 @@ class PipeStream : public Stream {
   }
 
  private:
-  // What was read is whole only where the command says so.
+  // The output is complete only if the command exits with success.
   void check_end() {
     if (!wait_for(command_->pidfd(), kEndPatience)) fail("closed its output and does not end");
     const std::optional<core::ExitStatus> status = command_->ended();

@@ -19,7 +19,7 @@ struct S3Endpoint {
   std::string path;    // "" or "/sub", which stands before the bucket
 };
 
-// Of "https://host:port/sub". Throws core::UsageError where it does not begin with http:// or
+// Parses "https://host:port/sub". Throws core::UsageError if it does not begin with http:// or
 // https://, or names no host.
 S3Endpoint parse_endpoint(const std::string& text);
 
@@ -31,17 +31,17 @@ struct S3Account {
   bool bucket_in_host = false;  // https://BUCKET.host/KEY instead of https://host/BUCKET/KEY
   // Read again when a request is refused: temporary credentials are renewed by other programs.
   std::function<std::optional<Credentials>()> credentials;
-  bool knows_if_none_match = true;  // of a PUT: write_if_absent needs it
+  bool knows_if_none_match = true;  // true if PUT supports If-None-Match, for write_if_absent
   std::string forbidden_remedy;
 };
 
-// What the recipe says, then the environment and the profile (lib/storage/aws_settings.h), then
-// Amazon's own: path style where an endpoint is named, virtual-host style otherwise.
+// Uses the recipe, then the environment and the profile (lib/storage/aws_settings.h), then Amazon's
+// defaults: path style if an endpoint is named, virtual-host style otherwise.
 S3Account aws_account(const recipe::Storage& settings, const Variables& variables);
 S3Account google_account(const Variables& variables);
 
-// Where an object is: its URL without the query, the parts that are signed. Throws core::DataError
-// for a path without bucket.
+// Address of an object: its URL without the query, and the parts that are signed. Throws
+// core::DataError for a path without bucket.
 struct S3Address {
   std::string base;  // "https://host"
   std::string host;  // as in the header

@@ -1,4 +1,4 @@
-// Which server, bucket style, region and credentials.
+// Selects the server, bucket style, region and credentials.
 #include <fmt/format.h>
 
 #include <string_view>

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kPartsAtOnce = 4;
 constexpr std::int64_t kMostParts = 10'000;
-constexpr double kAbortPatienceS = 2;  // of a server that has just failed
-constexpr int kTries = 2;              // of a whole object
+constexpr double kAbortPatienceS = 2;  // timeout for a server that has just failed
+constexpr int kTries = 2;              // attempts for a whole object
 
 std::string begin_upload(const S3Send& send) {
   S3Request request{.method = "POST", .query = {{"uploads", ""}}};

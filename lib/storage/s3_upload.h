@@ -33,8 +33,8 @@ inline constexpr std::int64_t kS3PartBytes = 8 << 20;
 // The size of the parts: S3 takes 10,000 of them.
 std::int64_t s3_part_bytes(std::int64_t object_bytes);
 
-// Puts `source` in parts. The server verifies the SHA-256 of each, which the request's signature
-// covers. What is not finished is taken back. Throws core::Error of `place`.
+// Uploads `source` in parts (multipart upload). The server verifies the SHA-256 of each, which the
+// request's signature covers. Unfinished uploads are aborted. Throws core::Error of `place`.
 void upload_in_parts(const S3Send& send, const Source& source, const std::string& place);
 
 }  // namespace scaletrain::storage

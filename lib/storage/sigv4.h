@@ -11,7 +11,7 @@ namespace scaletrain::storage {
 struct Credentials {
   std::string access_key_id;
   std::string secret_access_key;
-  std::string session_token;  // of temporary credentials; "" otherwise
+  std::string session_token;  // token of temporary credentials; "" otherwise
 
   bool operator==(const Credentials&) const = default;
 };

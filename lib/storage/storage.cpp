@@ -36,9 +36,9 @@ class ObjectStream : public Stream {
  private:
   std::unique_ptr<const Object> object_;
   std::int64_t end_;
-  std::int64_t offset_ = 0;  // of what comes after the piece
+  std::int64_t offset_ = 0;  // offset of the bytes after the piece
   std::vector<std::byte> piece_;
-  std::size_t used_ = 0;  // of the piece
+  std::size_t used_ = 0;  // bytes of the piece already returned
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Where bytes live, by path: read a range, list, write, write-if-absent. The data path knows only
-// this interface; which storage a path needs, Stores knows (lib/storage/stores.h).
+// Storage interface, by path: read a range, list, write, write-if-absent. The data path uses only
+// this interface; Stores (lib/storage/stores.h) selects the storage of a path.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace scaletrain::storage {
 
-// What differs between two versions of an object, known without reading it.
+// Identifies a version of an object without reading its content.
 struct Identity {
   std::int64_t bytes = 0;
   std::int64_t mtime_ns = 0;  // since 1970; 0 where the storage does not say
-  std::string etag = {};      // of a remote object, as the server wrote it; "" for a file
+  std::string etag = {};      // ETag of a remote object, as the server wrote it; "" for a file
   std::string md5 = {};       // in hexadecimal, where the server says
 
   bool operator==(const Identity&) const = default;
@@ -30,7 +30,7 @@ class Object {
  public:
   virtual ~Object() = default;
   virtual Identity identity() const = 0;
-  // Whether read() works: a server may send whole objects only, which Storage::stream takes.
+  // True if read() works. Some servers send only whole objects; use Storage::stream for those.
   virtual bool has_ranges() const { return true; }
   // Fills `out` with the bytes from `offset` on. Throws core::DataError when the object ends
   // before or was replaced, core::StorageError when the read fails. Nothing of `out` may be used
@@ -63,22 +63,22 @@ struct ForbiddenError : core::StorageError {
   using StorageError::StorageError;
 };
 
-// Errors name the path (core::shown_path). What is not there (AbsentError), or a file that may not
-// be read, is core::DataError (a restart does not help); everything else is core::StorageError.
+// Errors name the path (core::shown_path). An absent object (AbsentError) or an unreadable file is
+// core::DataError (a restart does not help); everything else is core::StorageError.
 class Storage {
  public:
   virtual ~Storage() = default;
 
   virtual std::unique_ptr<Object> open(const std::string& path) const = 0;
 
-  // By ranges of an opened object, unless the storage has another way.
+  // Streams an object. Default: reads ranges of the opened object.
   virtual std::unique_ptr<Stream> stream(const std::string& path) const;
 
   struct Entry {
     std::string name;  // without the folder
     bool folder = false;
   };
-  // What `folder` holds, sorted bytewise by name.
+  // Lists the entries of `folder`, sorted bytewise by name.
   virtual std::vector<Entry> list(const std::string& folder) const = 0;
 
   // Puts `bytes` at `path`, whole or not at all; an older object is replaced.
@@ -88,11 +88,11 @@ class Storage {
   // exactly one gets true.
   virtual bool write_if_absent(const std::string& path, std::string_view bytes) const = 0;
 
-  // The same as write, of what may be larger than memory. By default core::StorageError, as where
-  // the storage only reads.
+  // Like write, for content larger than memory. Default: throws core::StorageError, as a read-only
+  // storage does.
   virtual void upload(const std::string& path, const Source& source) const;
 
-  // Takes the object away; absent is fine. By default as upload.
+  // Removes the object, if it exists. Default: throws, like upload.
   virtual void remove(const std::string& path) const;
 
   // Drops what killed programs had begun to upload below `folder`: nobody sees it, and its bytes
@@ -103,12 +103,12 @@ class Storage {
 // The bytes of `object` from the front, asked for in large pieces.
 std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object);
 
-// An object opened; nullptr where there is none, or where a server does not say whether there
-// is. What is there and cannot be opened is an error.
+// Opens an object; nullptr if it does not exist, or if the server does not reveal whether it does.
+// Failing to open an existing object is an error.
 std::unique_ptr<Object> open_if_there(const Storage& storage, const std::string& path);
 
-// A small object whole; nullopt where there is none, or where a server does not say whether
-// there is. What is there and cannot be read is an error; core::DataError for more than
+// Reads a whole small object; nullopt if it does not exist, or if the server does not reveal
+// whether it does. Failing to read an existing object is an error; core::DataError for more than
 // `max_bytes`.
 std::optional<std::string> read_if_there(const Storage& storage, const std::string& path,
                                          std::int64_t max_bytes);

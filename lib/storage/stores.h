@@ -41,11 +41,11 @@ class Stores {
   // what it holds, out of the cache; core::DataError where a recipe names none.
   std::unique_ptr<Object> open(const std::string& path) const;
 
-  // What will be opened next, in this order: fetched into the cache ahead; nothing without one.
-  // Replaces what was named before and is not begun.
+  // Prefetches the objects to open next into the cache, in this order; no-op without a cache.
+  // Replaces earlier requests that have not begun.
   void prefetch(const std::vector<std::string>& paths) const;
 
-  // Where files that belong to what the cache keeps (indexes) are; "" without a cache.
+  // Folder of the indexes that belong to cached objects; "" without a cache.
   const std::string& index_folder() const { return index_folder_; }
 
  private:

@@ -88,8 +88,8 @@ class UnpackedStream : public Stream {
       std::memcpy(tail_.data() + tail_.size() - newer, &bytes.back() + 1 - newer, newer);
   }
 
-  // gzip ends with the CRC-32 and the size of what it holds, which libarchive does not look at.
-  // Where the size is another one, the file has several parts, and only the last one's stands here.
+  // gzip ends with the CRC-32 and the size of its content, which libarchive does not check. If the
+  // size differs, the file has several members, and only the last one's size is known here.
   void check_sum() const {
     if (archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_GZIP) return;
     std::array<std::uint32_t, 2> stored{};  // little-endian, as the machine is
@@ -116,11 +116,11 @@ class UnpackedStream : public Stream {
   UnpackLimit most_;
   std::vector<std::byte> buffer_;
   std::unique_ptr<archive, int (*)(archive*)> archive_;
-  std::exception_ptr error_;  // of packed_
+  std::exception_ptr error_;  // error thrown by packed_
   std::size_t first_ = 0;     // bytes that the first read brought
   std::int64_t bytes_ = 0;    // so far, and their CRC-32
   std::uint32_t sum_ = 0;
-  std::array<std::byte, 8> tail_{};  // of what was read of packed_
+  std::array<std::byte, 8> tail_{};  // last bytes read from packed_
   bool is_packed_ = false, ended_ = false;
 };
 

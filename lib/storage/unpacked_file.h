@@ -1,6 +1,6 @@
-// What a compressed file holds, as a file without a name below $TMPDIR: for programs that go
-// through it and keep nothing. Its space is free again when the object is gone, whatever ends the
-// program.
+// Decompresses a file into an unnamed temporary file below $TMPDIR, for programs that read it
+// once and keep nothing. Its disk space is freed with the object, even if the program
+// crashes.
 #pragma once
 
 #include <memory>

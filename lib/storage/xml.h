@@ -7,8 +7,8 @@
 
 namespace scaletrain::storage {
 
-// What is between <name> and </name>, for each such element in order; nested ones of the same name
-// do not occur in S3's answers.
+// Returns the content of each <name> element, in order. Nested elements of the same name do not
+// occur in S3's responses.
 std::vector<std::string_view> xml_elements(std::string_view xml, std::string_view name);
 
 // The text of the first element `name`, entities replaced; "" where there is none.

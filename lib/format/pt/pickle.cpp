@@ -243,7 +243,7 @@ class PickleMachine {
     refuse("refuses to call {} with {} values at byte {}", global->name, items.size(), at_);
   }
 
-  // What module.state_dict() hangs on its dict (_metadata) is left aside.
+  // Ignores the attribute _metadata that module.state_dict() sets on its dict.
   void build() {
     const PickleId state = pop();
     if (pickle_.at(state).kind != PickleKind::kDict ||
@@ -267,7 +267,7 @@ class PickleMachine {
   std::vector<PickleId> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack
   std::unordered_map<std::uint64_t, PickleId> memo_;
-  std::size_t position_ = 0, at_ = 0;  // of the next byte, of the opcode
+  std::size_t position_ = 0, at_ = 0;  // offsets of the next byte and of the opcode
   bool stopped_ = false;
 };
 

@@ -27,7 +27,7 @@ enum class PickleKind : std::uint8_t {
   kDevice,      // left aside
   kGlobal,      // a name of Python
   kCall,        // a name that rebuilds a tensor, with its arguments
-  kPersistent,  // what torch.save stores beside the pickle, by its tuple
+  kPersistent,  // storage that torch.save keeps outside of the pickle (persistent id)
 };
 
 using PickleId = std::uint32_t;  // the number of a value
@@ -63,7 +63,7 @@ inline constexpr std::int64_t kMaxPickleBytes = 32'000'000;
 // byte: "refuses to run os.system at byte 17".
 Pickle read_pickle(std::string bytes, const std::string& place);
 
-// What to do about a pickle that is not plain.
+// Advice in errors about a pickle with anything but tensors in containers.
 inline constexpr const char* kPickleRemedy =
     "only tensors in dicts, lists and tuples are read, nothing is run: where you trust the file, "
     "load it in Python and save the model's state_dict() alone";

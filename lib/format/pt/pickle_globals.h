@@ -23,7 +23,7 @@ enum class PickleGlobalKind : std::uint8_t {
 struct PickleGlobal {
   std::string_view name;  // "torch._utils._rebuild_tensor_v2"
   PickleGlobalKind kind;
-  std::string_view dtype;  // of kStorage and kDtype as safetensors says it; "" where it has none
+  std::string_view dtype;  // safetensors dtype of kStorage and kDtype; "" if it has none
 };
 
 // The row of "MODULE.NAME"; nullptr for any other.

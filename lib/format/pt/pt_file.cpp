@@ -19,7 +19,7 @@ namespace scaletrain::format {
 namespace {
 
 constexpr std::string_view kPickleName = "/data.pkl";
-constexpr int kNewestVersion = 10;  // of PyTorch's archives: kMaxSupportedFileFormatVersion
+constexpr int kNewestVersion = 10;  // PyTorch's archive version: kMaxSupportedFileFormatVersion
 constexpr const char* kSaveAgain =
     "open it in Python and save it again: torch.save(torch.load(FILE, weights_only=True), FILE)";
 

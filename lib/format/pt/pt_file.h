@@ -20,7 +20,7 @@ class PtFile {
   // is bounded by the pickle's bytes, not by the tensors'.
   explicit PtFile(const std::filesystem::path& path);
 
-  // By name; choose_pt_part says which of them are a model's.
+  // All tensors, sorted by name; choose_pt_part selects a model's.
   const std::vector<PtTensor>& tensors() const { return found_.tensors; }
 
   // Reads bytes of the contiguous tensor, from its byte `offset` on, into `out`, all of it; both
@@ -43,13 +43,13 @@ class PtFile {
 
   std::string place_;
   ByteReader file_;
-  std::vector<ZipEntry> entries_;  // by name
+  std::vector<ZipEntry> entries_;  // sorted by name
   PtTensors found_;
-  std::vector<const ZipEntry*> storages_;  // of each number
+  std::vector<const ZipEntry*> storages_;  // indexed by storage number
   mutable std::vector<bool> checked_;      // storages whose CRC-32 is right
 };
 
-// Whether the file at `path` may be one of torch.save, of any version: by its first bytes.
+// True if the first bytes of the file at `path` look like torch.save's, of any version.
 bool looks_like_pt(const std::filesystem::path& path);
 
 }  // namespace scaletrain::format

@@ -15,7 +15,7 @@
 namespace scaletrain::format {
 namespace {
 
-constexpr std::size_t kMaxDepth = 64;  // of containers in containers
+constexpr std::size_t kMaxDepth = 64;  // limit of nested containers
 // A container that is shared is followed wherever it stands: that is bounded, as are the names.
 constexpr std::size_t kMaxVisits = 4'000'000, kMaxNameBytes = 64'000'000;
 constexpr std::size_t kMaxTensorDimensions = 64;
@@ -248,7 +248,7 @@ class PtTensorFinder {
     }
   }
 
-  // What the contiguous tensors take beyond what is stored.
+  // Limits the size of expanded tensors beyond the stored bytes.
   void check_expanded() const {
     std::int64_t expanded = 0;
     for (const PtTensor& tensor : result_.tensors) {
@@ -263,10 +263,10 @@ class PtTensorFinder {
 
   const Pickle& pickle_;
   PtTensors result_;
-  std::map<std::string, std::size_t> numbers_;  // of storages, by key
+  std::map<std::string, std::size_t> numbers_;  // storage numbers by key
   std::vector<Step> path_;
   std::size_t visits_ = 0;
-  mutable std::size_t name_bytes_ = 0;  // of keys in all names
+  mutable std::size_t name_bytes_ = 0;  // total size of the keys in all names
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ struct PtStorage {
 };
 
 struct PtTensors {
-  std::vector<PtTensor> tensors;  // by name
+  std::vector<PtTensor> tensors;  // sorted by name
   std::vector<PtStorage> storages;
 };
 

@@ -72,7 +72,7 @@ std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& sh
   return strides;
 }
 
-// What torch.load is to call for a tensor; types that have no storage of their own lie in bytes.
+// Pickles the call that rebuilds a tensor; dtypes without a typed storage use a byte storage.
 std::string pickled_tensor(std::string_view dtype, const std::vector<std::int64_t>& shape,
                            const std::string& key, std::size_t bytes) {
   const PickleGlobal* const typed = find_pickle_global(PickleGlobalKind::kStorage, dtype);
@@ -160,7 +160,7 @@ void PtWriter::write_entry(const std::string& name, std::span<const std::byte> b
   if (is_large) far = joined({little(size, 8), little(size, 8)});
   if (is_far) far += little(header, 8);
   if (!far.empty()) far = joined({little(1, 2), little(far.size(), 2), far});
-  // Behind the sizes: no comment, disk 0, no attributes.
+  // After the sizes: no comment, disk 0, no attributes.
   directory_ += joined({"PK\x01\x02", version, front, little(far.size(), 2), little(0, 10),
                         little(std::min(header, kMostIn32), 4), full_name, far});
   ++count_;

@@ -37,7 +37,7 @@ class PtWriter {
   void write(std::string_view bytes);
 
   HashedFile file_;
-  std::uint64_t position_ = 0, count_ = 0;  // of bytes and entries
+  std::uint64_t position_ = 0, count_ = 0;  // bytes and entries written so far
   std::string pickle_, directory_;
   std::set<std::string> names_;
 };

@@ -63,7 +63,7 @@ class ZipDirectoryReader {
  private:
   struct Found {
     ZipEntry entry;
-    std::int64_t header = 0;  // where the entry's own header begins
+    std::int64_t header = 0;  // offset of the entry's local header
   };
 
   template <class... Args>

@@ -12,8 +12,8 @@ namespace scaletrain::format {
 
 struct ZipEntry {
   std::string name;
-  std::int64_t begin = 0, bytes = 0;  // of the contents, from the start of the file
-  std::uint32_t crc32 = 0;            // of the contents; 0: the writer did not compute it
+  std::int64_t begin = 0, bytes = 0;  // range of the contents, from the start of the file
+  std::uint32_t crc32 = 0;            // checksum of the contents; 0: the writer did not compute it
   bool is_stored = true;              // false: compressed, which nobody here expands
 };
 
@@ -23,7 +23,7 @@ struct ZipEntry {
 // there twice.
 std::vector<ZipEntry> read_zip_directory(const ByteReader& file, const std::string& place);
 
-// What to do about a file that breaks a rule.
+// Advice in errors about an invalid archive.
 inline constexpr const char* kZipRemedy =
     "the file is damaged or was not written by torch.save: use another copy";
 

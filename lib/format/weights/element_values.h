@@ -7,11 +7,11 @@
 
 namespace scaletrain::format {
 
-// Whether the elements of `dtype` are read as doubles: F64, F32, F16, BF16, I64 (as near as a
+// True if the elements of `dtype` can be read as doubles: F64, F32, F16, BF16, I64 (as near as a
 // double is), I32, I16, I8, U8, BOOL.
 bool has_values(std::string_view dtype);
 
-// Whether `dtype` is F64, F32, F16 or BF16, which are written too.
+// True if `dtype` is F64, F32, F16 or BF16, which can be written too.
 bool is_floating(std::string_view dtype);
 
 // The values of `bytes`, which hold `values.size()` elements of a dtype that has_values.

@@ -21,8 +21,8 @@ class ScaledTensor {
   using Read = std::function<void(const WeightTensor& tensor, std::span<std::byte> out,
                                   std::int64_t offset)>;
 
-  // Whether `scales` are floating, of as many dimensions as `values`, which are I8, and 1 in all
-  // of them but at most one, in which both have the same size.
+  // True if `values` are I8 and `scales` floating with as many dimensions, all of size 1 except at
+  // most one, which has the size of `values`.
   static bool fits(const WeightTensor& values, const WeightTensor& scales);
 
   // They fit.

@@ -13,8 +13,8 @@ namespace scaletrain::format {
 // core::CheckpointError naming the tensor where a value is too large for `dtype`.
 OwnedTensor cast_tensor(OwnedTensor tensor, std::string_view dtype);
 
-// Whether a tensor is one of those that become whole numbers: a floating "*.weight" of two
-// dimensions or more.
+// True if a tensor is quantized to integers: a floating "*.weight" of two or more
+// dimensions.
 bool is_quantised(const OwnedTensor& tensor);
 
 struct QuantisedTensor {

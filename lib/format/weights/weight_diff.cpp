@@ -31,7 +31,7 @@ struct Elements {
 };
 
 struct Sums {
-  double difference = 0, first = 0;  // of squares
+  double difference = 0, first = 0;  // sums of squares
 };
 
 void compare_values(const Elements& first, const Elements& second, TensorDiff& diff, Sums& sums) {

@@ -1,4 +1,4 @@
-// What differs between two sets of weights, tensor by tensor, by values.
+// Compares two sets of weights, tensor by tensor, by values.
 #pragma once
 
 #include <array>
@@ -15,18 +15,18 @@ enum class WeightDifference : std::uint8_t { kNone, kValues, kShape, kOnlyInFirs
 struct TensorDiff {
   std::string name;
   WeightDifference difference = WeightDifference::kNone;
-  // Of the first and the second; "" and {} where it has none.
+  // Dtype and shape in the first and the second set; "" and {} if the tensor is absent there.
   std::array<std::string, 2> dtypes;
   std::array<std::vector<std::int64_t>, 2> shapes;
-  std::int64_t elements = 0;   // of one, where both have its shape
+  std::int64_t elements = 0;   // number in one tensor, if both have its shape
   std::int64_t differing = 0;  // elements of other values; NaN equals NaN
-  double largest = 0;          // of |a - b|; infinite where only one is NaN or infinite
+  double largest = 0;          // maximum of |a - b|; infinite where only one is NaN or infinite
   double relative = 0;         // ||a - b|| / ||a||, in doubles; infinite where ||a|| is 0
 };
 
-// Every tensor of either set, by name. Types may differ: values are compared, as doubles. Of types
-// that have no values here (float8, complex) the bytes are compared, and `largest` and `relative`
-// are infinite where they differ. Memory is bounded by a few megabytes.
+// Every tensor of either set, by name. Dtypes may differ: values are compared as doubles. Dtypes
+// that cannot be read as doubles (float8, complex) are compared by bytes, and `largest` and
+// `relative` are infinite if those differ. Uses a few megabytes of memory at most.
 std::vector<TensorDiff> diff_weights(const WeightSet& first, const WeightSet& second);
 
 }  // namespace scaletrain::format

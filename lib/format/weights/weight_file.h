@@ -19,7 +19,7 @@ struct WeightTensor {
   std::size_t number = 0;  // in its file
 };
 
-// What of a file of torch.save was taken (lib/format/pt/pt_part.h); empty for safetensors.
+// Selected part of a torch.save file (lib/format/pt/pt_part.h); empty for safetensors.
 struct WeightPart {
   std::string name;                 // "state_dict"
   std::string stripped;             // "module."
@@ -30,7 +30,7 @@ class WeightFile {
  public:
   virtual ~WeightFile() = default;
 
-  virtual const std::vector<WeightTensor>& tensors() const = 0;  // by name
+  virtual const std::vector<WeightTensor>& tensors() const = 0;  // sorted by name
   virtual WeightPart part() const = 0;
 
   // Reads bytes of a tensor of this file from its byte `offset` on into `out`, all of it; both are

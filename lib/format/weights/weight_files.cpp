@@ -29,10 +29,10 @@ constexpr std::array<const char*, 4> kKnownFiles{
     "pytorch_model.bin.index.json"};
 constexpr std::array<std::string_view, 5> kWeightEnds{".safetensors", ".pt", ".pth", ".ckpt",
                                                       ".bin"};
-// What PEFT writes for a LoRA adapter.
+// PEFT's files of a LoRA adapter.
 constexpr const char* kAdapterConfig = "adapter_config.json";
 constexpr std::string_view kAdapterBegin = "adapter_model.";
-// What Hugging Face's Trainer writes beside a model.
+// Files that Hugging Face's Trainer writes beside a model.
 constexpr std::array<std::string_view, 6> kOtherFiles{
     "optimizer", "scheduler", "rng_state", "scaler", "training_args", "trainer_state"};
 
@@ -131,7 +131,7 @@ WeightFiles find_weight_files(const std::filesystem::path& path,
   WeightFiles found;
   const auto type = core::type_at(path);
   const bool is_absent = type == std::filesystem::file_type::not_found;
-  if (is_absent && !has_tensors(path)) {  // of a checkpoint it may be there in pieces
+  if (is_absent && !has_tensors(path)) {  // a checkpoint may store it in shards
     throw core::CheckpointError(path.string(), "is not there", "check the path of the weights");
   }
   if (type != std::filesystem::file_type::directory && !is_name_file(path)) {

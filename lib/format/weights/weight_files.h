@@ -1,5 +1,5 @@
-// Which files a path to weights means: one file, Hugging Face's, timm's or torchvision's folder, or
-// a checkpoint or run of ours.
+// Finds the weight files at a path: one file, a folder of Hugging Face, timm or torchvision, or a
+// scaletrain checkpoint or run.
 #pragma once
 
 #include <filesystem>
@@ -11,15 +11,15 @@
 
 namespace scaletrain::format {
 
-// What to do with a LoRA adapter, which has no weights of its own.
+// Advice in errors about a LoRA adapter, which does not contain the full weights.
 inline constexpr const char* kMergeAdapter =
     "merge it into its base model first, in Python: PeftModel.from_pretrained(base, ADAPTER)"
     ".merge_and_unload().save_pretrained(FOLDER), and name that folder";
 
 struct WeightFiles {
-  std::vector<std::filesystem::path> files;  // by name
-  std::filesystem::path index;  // that says which file has which tensor; "" without one
-  std::map<std::string, std::string> file_of;       // of each tensor of the index
+  std::vector<std::filesystem::path> files;         // sorted by name
+  std::filesystem::path index;                      // maps each tensor to its file; "" without one
+  std::map<std::string, std::string> file_of;       // file of each tensor in the index
   std::optional<std::filesystem::path> config;      // config.json beside the files
   std::optional<std::filesystem::path> checkpoint;  // the checkpoint of ours that was taken
 };

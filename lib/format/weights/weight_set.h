@@ -24,9 +24,9 @@ class WeightSet {
   WeightSet(const std::filesystem::path& path, const std::string& part,
             const std::function<void(const std::string&)>& report);
 
-  const std::vector<WeightTensor>& tensors() const { return tensors_; }  // by name
+  const std::vector<WeightTensor>& tensors() const { return tensors_; }  // sorted by name
   const WeightFiles& files() const { return files_; }
-  const WeightPart& part() const { return part_; }  // of the first file
+  const WeightPart& part() const { return part_; }  // part of the first file
 
   // The tensor of that name; nullptr where there is none.
   const WeightTensor* find(const std::string& name) const;
@@ -42,7 +42,7 @@ class WeightSet {
   WeightFiles files_;
   std::vector<std::unique_ptr<WeightFile>> opened_;  // in the order of files_.files
   std::vector<WeightTensor> tensors_;
-  std::map<std::string, ScaledTensor> scaled_;  // of tensors_, by name
+  std::map<std::string, ScaledTensor> scaled_;  // quantized ones of tensors_, by name
   WeightPart part_;
 };
 

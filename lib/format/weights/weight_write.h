@@ -21,7 +21,7 @@ struct OwnedTensor {
 // All of a tensor of `set`.
 OwnedTensor read_tensor(const WeightSet& set, const WeightTensor& tensor);
 
-// Whether a name ends in .pt, .pth or .bin.
+// True if a name ends in .pt, .pth or .bin.
 bool is_pytorch_name(const std::filesystem::path& path);
 
 // Writes the new file `path`, synced: safetensors, or PyTorch's where `as_pt`.
