@@ -225,7 +225,7 @@ void Leader::note_lost(LostReplica lost) {
   show();
 }
 
-// True if the round goes on without this lost node; then the replicas lost with it are known.
+// Notes the replicas lost with this lost node; true if the round goes on without them.
 bool Leader::outlives(Peer& peer) {
   if (peer.is_outlived || board_.phase != Phase::kRunning) return peer.is_outlived;
   Failure failure{.host = peer.join.candidate.host, .node = peer.rank, .rank = -1};

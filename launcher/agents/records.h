@@ -116,7 +116,7 @@ struct Board {
   int verdicts = 0;  // how many there are
   int restart = 0;
   std::string store_host;               // "": where the leader's store was found
-  int store_port = 0;                   // port of the workers' store, set in kRunning
+  int store_port = 0;                   // port of the workers' store, from kRunning on
   std::string plan;                     // launcher/jobs/job.h, from kRunning on
   bool one_host = false;                // all nodes of the round are launchers of one host
   std::string reason{};                 // set from kStopping on; in kJoining: what is awaited

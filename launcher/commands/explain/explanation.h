@@ -18,7 +18,7 @@ struct Explanation {
   std::vector<Explained> recipe{};   // the keys; empty for a program, and for several recipes
   std::vector<Explained> mesh{};     // positions of the ranks of a multi-rank recipe
   std::vector<Explained> memory{};   // bytes of a rank by kind
-  std::vector<Explained> traffic{};  // bytes that a rank sends to collectives per step
+  std::vector<Explained> traffic{};  // bytes that a rank passes to collectives per step
   std::vector<Explained> worker{};   // variables of this node's first worker
   std::vector<std::string> notes{};  // flags without effect
 };

@@ -20,7 +20,7 @@ namespace scaletrain::launcher {
 nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node);
 
 // Rows from the worker's answer: bytes by kind of a rank of each pipeline stage, and the bytes that
-// it sends to each collective of a step. State that `offload` moves off the device has rows after
+// it passes to each collective per step. State that `offload` moves off the device has rows after
 // the device's own.
 std::vector<Explained> memory_rows(const nlohmann::ordered_json& layout,
                                    const recipe::Offload& offload = {});

@@ -10,7 +10,7 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Notes for `replicas` replicas; {} if one-rank replicas synchronize all together.
+// Notes for `replicas` replicas; {} for one replica or if all synchronize every step.
 std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas);
 
 }  // namespace scaletrain::launcher
