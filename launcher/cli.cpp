@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kUsageStatus = static_cast<int>(core::ExitCode::kUsage);
 
-// What a parent may have left in a state that would surprise the code below.
+// Resets process state that a parent may have left and that the code below does not expect.
 void tidy_up_process() {
   std::signal(SIGCHLD, SIG_DFL);  // ignored, it would make exit statuses disappear
   std::signal(SIGPIPE, SIG_IGN);  // a closed console is no reason to leave workers alone

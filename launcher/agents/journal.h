@@ -1,4 +1,4 @@
-// What an agent saw and decided, one JSON object a line, for the morning after.
+// Log of an agent's observations and decisions, one JSON object per line, for later diagnosis.
 #pragma once
 
 #include <filesystem>

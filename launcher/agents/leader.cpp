@@ -225,7 +225,7 @@ void Leader::note_lost(LostReplica lost) {
   show();
 }
 
-// Whether the round goes on without this node, which is lost: what goes with it is known then.
+// Notes the replicas lost with this lost node; true if the round goes on without them.
 bool Leader::outlives(Peer& peer) {
   if (peer.is_outlived || board_.phase != Phase::kRunning) return peer.is_outlived;
   Failure failure{.host = peer.join.candidate.host, .node = peer.rank, .rank = -1};
@@ -262,7 +262,7 @@ bool Leader::has_quorum() const {
   return options_.last.nodes == 0 || 2 * came_back() > options_.last.nodes;
 }
 
-// Whether all who are left of the last round are here: the last call is for others.
+// True if all remaining nodes of the last round are present; the last call is for others.
 bool Leader::nobody_is_missing() const {
   if (board_.nodes > 0) return true;  // it led that round, and knows who was lost
   const LastRound& last = options_.last;
@@ -359,7 +359,7 @@ void Leader::show() {
   shown_ = false;
 }
 
-// Of the nodes that have not ended; 0 where there is none.
+// Shortest silence of the nodes that have not ended; 0 if there is none.
 milliseconds Leader::job_silence() const {
   std::optional<milliseconds> shortest;
   for (const Peer& peer : roster_.peers()) {

@@ -31,7 +31,7 @@ class Leader {
     RestartLimits restarts;
     int restarts_used = 0;
     int generation = 1;
-    LastRound last;  // of a leader that takes over: more than half of it must come
+    LastRound last;  // set for a successor: more than half of its nodes must join
     std::function<bool(int nodes)> fits = [](int) { return true; };
     std::function<bool(const Failure&)> worth_restart = [](const Failure&) { return true; };
     std::function<int(const Failure&)> exit_status = [](const Failure&) { return 1; };
@@ -57,7 +57,7 @@ class Leader {
   const Board& board() const { return board_; }
   // True if the job is over or another agent leads it.
   bool ended() const { return is_gone_ || board_.handed_over || board_.phase == Phase::kOver; }
-  // The same, and all who are there know why, or had the time to.
+  // True if ended() and all present agents have read the reason, or have had the time to.
   bool finished(core::SteadyTime now) const;
 
  private:

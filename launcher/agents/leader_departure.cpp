@@ -65,7 +65,7 @@ void Leader::leave_between_rounds(Peer& peer, const Departure& departure, Steady
       .text = fmt::format("stopped: host {}: {}", peer.join.candidate.host, reason_of(departure)),
       .failure = {}};
   if (departure.signal != SIGINT && options_.terms.elastic()) {
-    is_gone_ = !decides;  // those who came look for the others again
+    is_gone_ = !decides;  // nodes that came search for the others again
     if (is_gone_) return;
     if (roster_.present() >= options_.terms.min_nodes) return hand_over(now);
     verdict.text += kTooFew;
@@ -73,15 +73,15 @@ void Leader::leave_between_rounds(Peer& peer, const Departure& departure, Steady
   conclude(std::move(verdict), milliseconds(0), now);
 }
 
-// Whether what this node reported ends the round on the others too.
+// True if this node's report ends the round on the others too.
 bool Leader::stops_round(const Peer& peer) const {
   if (!peer.report) return false;
   if (peer.report->outcome != Outcome::kSucceeded) return true;
   return peer.leaves() && (peer.report->signal == SIGINT || peer.agent() == options_.agent);
 }
 
-// The leader leaves. Those who are there are counted as a round of their own, which never runs:
-// more than half of them go on together (LastRound), and the first of them leads at once.
+// The leader leaves. The present nodes count as a round of their own, which never runs: more than
+// half of them go on together (LastRound), and the first of them leads at once.
 void Leader::hand_over(SteadyTime now) {
   ++board_.round;
   board_.nodes = 0;

@@ -20,7 +20,7 @@ constexpr const char* kMeetAgain = "\n  the other nodes meet again";
 
 bool is_lost_node(const Failure& failure) { return failure.rank < 0 && failure.followed; }
 
-// What ended the round of a run that was done by then.
+// Verdict on the end of a round if the run was done by then.
 Verdict verdict_on_done(const Judgement& judgement, const Board& board) {
   std::string text = board.reason;
   if (judgement.failure) text = "warning: " + render(*judgement.failure);
@@ -88,7 +88,7 @@ void Leader::try_to_judge(SteadyTime now) {
   conclude(std::move(verdict), wait, now);
 }
 
-// Whether those who stay are enough for another round and no other part of the last one can be.
+// True if the staying nodes suffice for another round and no other part of the last one can.
 bool Leader::may_go_on() const {
   int there = 0, staying = 0, leaving = 0;
   for (const Peer& peer : roster_.peers()) {
@@ -97,12 +97,12 @@ bool Leader::may_go_on() const {
     ++there;
     if (peer.in_round()) ++staying;
   }
-  // Those that leave by themselves form no other part. This is the node with the store, which
+  // Nodes that leave by themselves form no other part. This is the node with the store, which
   // decides a tie.
   return there >= options_.terms.min_nodes && 2 * staying >= board_.nodes - leaving;
 }
 
-// Whether the run had reached its end before a node was lost or left: nothing is to be done again.
+// True if the run had reached its end before a node was lost or left: nothing is to be repeated.
 // A worker that failed is reported nevertheless.
 bool Leader::is_run_done(const Judgement& judgement) const {
   if (judgement.kind == Judgement::Kind::kSucceeded) return false;
@@ -149,7 +149,7 @@ Verdict Leader::time_out() const {
           .failure = {}};
 }
 
-// What a round that could begin with `nodes` nodes, or with none yet, waits for.
+// Says what a round that could begin with `nodes` nodes (0: none yet) waits for.
 std::string Leader::awaited(int nodes) const {
   std::string text =
       fmt::format("waiting: {} of {} nodes are here", roster_.present(), options_.terms.nnodes);

@@ -14,8 +14,8 @@ class LostReplicas {
  public:
   explicit LostReplicas(std::vector<LostReplica> known = {}) : lost_(std::move(known)) {}
 
-  // Whether that is news: of one that is known to be lost only what has brought it about, where no
-  // more is known than a failure that followed from it.
+  // Returns true if `one` is news. A replica that is already recorded as lost is news only if the
+  // root cause arrives and the recorded failure merely followed from another one.
   bool note(LostReplica one);
   void clear() { lost_.clear(); }
 

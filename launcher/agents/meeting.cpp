@@ -91,8 +91,8 @@ std::optional<Met> Meeting::try_once(SteadyTime now, int signal_fd) {
 
 std::optional<Met> Meeting::ask_before(int generation) {
   asked_.clear();
-  // By its name: agents of one host have its endpoint in common, so what leads at another's address
-  // may be this agent itself.
+  // Compares names: agents of one host share its endpoint, so the leader at another's address may
+  // be this agent itself.
   const auto wanted = [&](const Hello& hello, KeyStore& store) {
     return is_old_leader(hello, store) || hello.generation > generation ||
            (hello.generation == generation && turn_of(hello.agent) < turn_of(agent_));
@@ -173,7 +173,7 @@ std::optional<Met> Meeting::ask(const Endpoint& endpoint, const Wanted& wanted, 
   }
 }
 
-// Where the store of an earlier `generation` says that the job is.
+// Asks the store to which the store of an earlier `generation` says that the job has moved.
 std::optional<Met> Meeting::ask_moved(const Endpoint& from, const Candidate& moved, int generation,
                                       const Wanted& wanted) {
   const auto later = [&](const Hello& hello, KeyStore& store) {
@@ -205,7 +205,7 @@ std::optional<Met> Meeting::host(int signal_fd) {
   Placement place;
   place.nnodes = terms_.max_nodes;
   place.master_addr = addresses_.empty() ? "127.0.0.1" : addresses_.front();
-  // Those of the last round find an heir elsewhere too, newcomers know of endpoints only.
+  // Nodes of the last round find a successor elsewhere too; newcomers know the endpoints only.
   const bool elsewhere = !own_endpoint_ || (own_endpoint_taken_ && last_.nodes > 0);
   place.master_port = elsewhere ? reserved_.port : own_endpoint_->port;
   StoreSocket socket;
@@ -214,7 +214,7 @@ std::optional<Met> Meeting::host(int signal_fd) {
   } catch (const core::UsageError&) {
     if (terms_.fixed_ranks) throw;
     if (elsewhere) reserved_ = reserve_port();
-    why_ = fmt::format("port {} is taken on this host", place.master_port);  // by another agent?
+    why_ = fmt::format("port {} is taken on this host", place.master_port);  // another agent?
     return std::nullopt;
   }
   core::Process server = core::Process::spawn(store_server(socket.fd.get()));

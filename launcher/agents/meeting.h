@@ -1,4 +1,4 @@
-// Where an agent finds the others: the store of the leader, or its own where it is to lead.
+// Rendezvous of an agent: finds the leader's store, or hosts a store if this agent is to lead.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct Met {
   std::unique_ptr<KeyStore> store;
   std::optional<core::Process> server;
   Endpoint endpoint;
-  int generation = 0;              // of the leader, or to be
+  int generation = 0;              // the leader's, present or future
   bool through_own_store = false;  // found through this agent's own store, which others may ask too
 };
 
@@ -37,8 +37,8 @@ class Meeting {
   Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, std::string agent,
           JobTerms terms, AgentTiming timing, bool may_lead, Connect connect = {});
 
-  // Where this agent would host the store if the endpoint of its host is another's by then, for its
-  // join record.
+  // Addresses at which this agent would host the store if another process has taken its host's
+  // endpoint; they go into its join record.
   const std::vector<std::string>& addresses() const { return addresses_; }
   int port() const { return reserved_.port; }
 
@@ -56,15 +56,15 @@ class Meeting {
   // before, by its generation or, of the same, because its turn came first.
   std::optional<Met> ask_before(int generation);
   const std::string& why() const { return why_; }
-  // Whether try_once would host the store now if it finds none.
+  // True if try_once would host the store now if it finds none.
   bool is_turn(core::SteadyTime now) const;
 
  private:
-  // Whether the leader of a store is one to join.
+  // Returns true if the leader of a store is one to join.
   using Wanted = std::function<bool(const Hello&, KeyStore&)>;
 
-  // `follow`: where the store says that the job is elsewhere (launcher/agents/beacon.h), that one
-  // is asked.
+  // `follow`: if the store says that the job has moved (launcher/agents/beacon.h), asks the new
+  // store.
   std::optional<Met> ask(const Endpoint& endpoint, const Wanted& wanted, bool follow = true);
   std::optional<Met> ask_moved(const Endpoint& from, const Candidate& moved, int generation,
                                const Wanted& wanted);
@@ -85,9 +85,9 @@ class Meeting {
   std::optional<Endpoint> own_endpoint_;
   bool first_endpoint_is_own_ = false;
   std::vector<std::string> addresses_;
-  bool own_endpoint_taken_ = false;    // by a leader that is not to be followed
+  bool own_endpoint_taken_ = false;    // a leader that is not to be joined has it
   StoreSocket reserved_;               // bound, not listening: a port to host a store on
-  std::vector<Candidate> candidates_;  // of the last round
+  std::vector<Candidate> candidates_;  // the last round's
   LastRound last_;
   int generation_ = 0;
   std::string pulse_;  // the last of the leader that was lost

@@ -44,7 +44,7 @@ Member::Member(Join join, const JobTerms& terms, AgentTiming timing, KeyStore& s
   join_.proof = proof_of("agent", terms.name, terms.token);
   join_.recipe = terms.recipe;
   store_.set("beat/" + join_.candidate.agent, to_line(AgentBeat{.count = ++beat_}));
-  store_.set("place/" + join_.candidate.agent, to_line(Place{}));  // what was of it before is over
+  store_.set("place/" + join_.candidate.agent, to_line(Place{}));  // its earlier place is void
   say({.join = join_});
   journal_.write("joining", {{"node", join_.node}});
 }

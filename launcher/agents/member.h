@@ -40,7 +40,7 @@ class Member {
   std::optional<int> rank() const;
   // The verdicts that came since this agent joined, the oldest first; taken by the caller.
   std::deque<Verdict>& verdicts() { return verdicts_; }
-  // What this agent sends a next leader about the round under way.
+  // Record of the current round, which this agent sends to the next leader.
   LastRound last_round() const;
   // The leader's last sign of life.
   const std::string& pulse() const { return pulse_; }

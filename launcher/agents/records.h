@@ -1,4 +1,4 @@
-// What the launchers of a job write into their store, as values and as JSON.
+// Records that the launchers of a job keep in their key-value store, as values and as JSON.
 //
 // Keys: `hello` (whose store this is), `inbox` (a counter) and `inbox/N` (messages to the leader,
 // in the order of their arrival), `beat/AGENT` (a sign of life), `place/AGENT` (its rank, or a
@@ -18,13 +18,13 @@
 
 namespace scaletrain::launcher {
 
-// What distinguishes one job from another. A store's and an agent's proof differ, so that neither
-// can be repeated as the other.
+// Proof of belonging to a job. A store's and an agent's proof differ, so that neither can be
+// replayed as the other.
 std::string proof_of(const std::string& role, const std::string& job, const std::string& token);
 
 struct Hello {
   std::string job, proof;
-  std::string agent, host;  // of the leader
+  std::string agent, host;  // the leader's
   int generation = 0;
 };
 
@@ -41,7 +41,7 @@ struct LastRound {
   }
 };
 
-// Where an agent would host the store.
+// Endpoint at which an agent would host the store.
 struct Candidate {
   std::string agent, host;
   std::vector<std::string> addresses;
@@ -54,7 +54,7 @@ struct Join {
   int node = -1;              // the rank that it must have; -1: any
   int nproc = 1;
   std::string network{};   // launchers with the same one reach each other by loopback
-  std::string replicas{};  // where it keeps pieces of checkpoints (lib/replica/address.h); "": not
+  std::string replicas{};  // address of its peer checkpoints (lib/replica/address.h); "": none
   LastRound last;
   recipe::AgreedValues recipe{};  // empty for a program
 };
@@ -83,7 +83,7 @@ struct LostReplica {
 struct Departure {
   std::string agent;
   int signal = 0;  // 0: its launcher stops by itself
-  int status = 0;  // what its launcher would exit with alone
+  int status = 0;  // exit status of its launcher if it were alone
 };
 
 struct Message {
@@ -102,7 +102,7 @@ struct AgentBeat {
 };
 struct Pulse {
   std::int64_t count = 0;
-  std::int64_t version = 0;  // of the board
+  std::int64_t version = 0;  // the board's
   std::chrono::milliseconds silence{0};
 };
 
@@ -111,15 +111,15 @@ enum class Phase { kJoining, kFormed, kRunning, kStopping, kOver };
 struct Board {
   Phase phase = Phase::kJoining;
   int generation = 0;
-  int round = 0;  // of the round that was formed last; 0: none yet
+  int round = 0;  // number of the last formed round; 0: none yet
   int nodes = 0;
   int verdicts = 0;  // how many there are
   int restart = 0;
   std::string store_host;               // "": where the leader's store was found
-  int store_port = 0;                   // of the workers' store, from kRunning on
+  int store_port = 0;                   // port of the workers' store, from kRunning on
   std::string plan;                     // launcher/jobs/job.h, from kRunning on
   bool one_host = false;                // all nodes of the round are launchers of one host
-  std::string reason{};                 // from kStopping on; kJoining: what is awaited
+  std::string reason{};                 // set from kStopping on; in kJoining: what is awaited
   bool failed = false;                  // kStopping: workers of a node have failed or are lost
   bool handed_over = false;             // the leader leaves; the first candidate leads next
   std::vector<Candidate> candidates;    // the first agents of the round, by rank
@@ -138,11 +138,11 @@ struct Verdict {
   int round = 0;
   bool again = false;
   int code = 0;
-  std::string text;  // what every node logs
+  std::string text;  // logged by every node
   std::optional<Failure> failure;
 };
 
-// One record as one line: of Hello, Candidate, Message, AgentBeat, Pulse, Board, Place and Verdict.
+// One record as one line. For Hello, Candidate, Message, AgentBeat, Pulse, Board, Place, Verdict.
 template <class Record>
 std::string to_line(const Record& record);
 

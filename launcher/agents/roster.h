@@ -18,11 +18,11 @@ struct Peer {
   core::SteadyTime alive{};              // when the last was seen
   std::chrono::milliseconds silence{0};  // how long none of its workers had beaten then
   core::SteadyTime joined{};
-  int rank = -1;             // of its node in the round under way; -1: it waits
+  int rank = -1;             // its node's rank in the current round; -1: it waits
   std::string lost;          // why it is gone; "": it is there
   bool is_outlived = false;  // it is gone, and its round goes on
   std::optional<Report> report;
-  int arrival = 0;  // of its report, among the round's
+  int arrival = 0;  // position of its report among the round's
   core::SteadyTime reported{};
   bool heard = false;
 
@@ -32,7 +32,7 @@ struct Peer {
   bool leaves() const { return report && !report->reason.empty(); }
 };
 
-// What every agent of a job must have in common.
+// Terms that every agent of a job must have in common.
 struct JobTerms {
   std::string name, token;  // --rdzv-id and SCALETRAIN_JOB_TOKEN
   std::string nnodes;       // as given
@@ -58,7 +58,7 @@ class Roster {
 
   std::vector<Peer>& peers() { return peers_; }
   const std::vector<Peer>& peers() const { return peers_; }
-  // Those that live and could be part of the next round.
+  // Number of live agents that could be part of the next round.
   int present() const;
   // Forgets who is gone, and the round that is over.
   void clear_round();
@@ -67,7 +67,7 @@ class Roster {
   void rank(int nodes, const std::string& leader);
   // The members of the round by rank.
   std::vector<const Peer*> members() const;
-  // Whether the members are launchers of one host.
+  // True if the members are launchers of one host.
   bool on_one_host() const;
   // "node 1, node 3" of fixed ranks that nobody brought.
   std::string missing_nodes() const;

@@ -29,7 +29,7 @@ class Session {
 
   struct View {
     Board board;
-    std::optional<int> rank;  // of this node in the board's round
+    std::optional<int> rank;  // this node's rank in the board's round
     LastRound last;
     std::string pulse;  // the leader's last sign of life
     bool leads = false;
@@ -37,7 +37,7 @@ class Session {
     bool finished = false;  // a leader that may go
     std::string lost;       // why the store is lost; "": it is there
   };
-  // What is known now. Throws what Member::step throws, less StoreLost.
+  // Returns the present state. Throws the errors of Member::step except StoreLost.
   View view();
   // The oldest verdict that was not taken yet.
   std::optional<Verdict> take_verdict();
@@ -45,7 +45,7 @@ class Session {
   int changes_fd() const { return changes_.get(); }
   void clear_changes();
 
-  // What the main thread has to say; after the store is lost nobody hears it.
+  // Messages of the main thread; they are dropped after the store is lost.
   void report(const Report& report);
   void report_lost(const LostReplica& lost);
   void publish(const Endpoint& workers_store, const std::string& plan);

@@ -29,7 +29,7 @@ enum class Query : char {
   kPing = 13
 };
 constexpr std::uint32_t kMagic = 0x3C85F7CE;
-constexpr std::uint64_t kMostBytes = 64 << 20;  // of one value; more is no store of ours
+constexpr std::uint64_t kMostBytes = 64 << 20;  // limit of one value; our stores stay below
 
 // Numbers are in this machine's order, a text is its length and its bytes.
 class Request {

@@ -1,7 +1,7 @@
 // A client of c10d's TCPStore (LibTorch 2.11) in the launcher itself, which links no LibTorch.
 //
-// The server is c10d's own, in `scaletrain-worker store`. What is spoken to it is its protocol,
-// with a time limit on every answer: c10d's client has none, and a launcher must notice a cut
+// The server is c10d's own, in `scaletrain-worker store`. This client speaks its wire protocol
+// with a timeout on every answer: c10d's client has none, and a launcher must notice a broken
 // network. tests/dist/store_client_test.cpp talks to LibTorch's server.
 #pragma once
 

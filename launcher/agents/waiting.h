@@ -1,4 +1,4 @@
-// What a node that waits logs about its wait.
+// Log lines of a node that waits for a round.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@
 
 namespace scaletrain::launcher {
 
-// What a round waits for, or why one goes on without this node, which `takes_part` or does not; "":
+// Says what a round waits for, or why one goes on without this node (`takes_part` is false); "":
 // nothing is to be logged. `fits` are the numbers of nodes on which the job can run.
 std::string waiting_text(const Board& board, bool takes_part, const std::set<int>& fits,
                          const JobTerms& terms, const AgentTiming& timing);

@@ -83,7 +83,7 @@ Json describe_checkpoint(const fs::path& checkpoint, const format::Manifest& man
           {"files", files}};
 }
 
-// The same for a person.
+// Description of a checkpoint as readable text.
 std::string as_text(const Json& checkpoint, const format::FileEntries& files) {
   std::string text;
   for (const char* key : {"path", "program", "step", "epoch", "world_size", "model_digest"}) {
@@ -128,7 +128,7 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
       checkpoint["step"] = format::check_checkpoint(folder).step;
       text += fmt::format("whole    {}\n", core::printable(folder.string()));
     } catch (const core::Error& error) {
-      // Of one that could not be read nobody knows whether it is whole; damage is worse.
+      // An unreadable checkpoint may still be complete; damage is worse.
       const bool damaged = error.exit_code() == core::ExitCode::kData;
       if (damaged || status == core::ExitCode::kOk) status = error.exit_code();
       checkpoint["whole"] = false;

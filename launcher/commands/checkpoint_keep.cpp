@@ -49,15 +49,15 @@ struct KeepArguments {
   std::optional<double> every_steps, every_epochs, hours;
 };
 
-// Of a run's checkpoints, as far as they can be read.
+// State of a run's checkpoints, as far as they can be read.
 struct Kept {
   fs::path folder;
   format::Survey survey;
   std::map<std::int64_t, double> hours;
-  std::map<std::int64_t, std::string> why;  // of those that are kept
+  std::map<std::int64_t, std::string> why;  // reasons of the kept ones
 };
 
-// What its recipe keeps, changed by what the command line names.
+// Retention rules of the run's recipe, overridden by the command line.
 format::Retention retention(const fs::path& run, const KeepArguments& arguments) {
   const recipe::Checkpoint asked = recipe::load_recipe(run / "recipe.json").checkpoint;
   const bool is_named = arguments.every_steps || arguments.every_epochs;
@@ -93,7 +93,7 @@ std::int64_t bytes_of(const fs::path& checkpoint) {
   return bytes;
 }
 
-// What the disk gets back of these: a file of several checkpoints is there as long as one of them.
+// Bytes freed by deleting `steps`: a file shared by hard links stays until its last checkpoint.
 std::int64_t freed_bytes(const fs::path& checkpoints, const std::vector<std::int64_t>& steps) {
   std::map<std::pair<dev_t, ino_t>, nlink_t> names_left;
   std::int64_t bytes = 0;
@@ -177,7 +177,7 @@ void list(const KeepArguments& arguments) {
   print({{"checkpoints", checkpoints}, {"unread", unread}});
 }
 
-// What goes, by the step.
+// Steps of the checkpoints to delete.
 std::vector<std::int64_t> left_out(const Kept& kept) {
   std::vector<std::int64_t> steps;
   for (const auto& [step, state] : kept.survey.states) {
@@ -240,7 +240,7 @@ CLI::App* add_command(CLI::App& checkpoint, const char* name, const char* help,
   return command;
 }
 
-// What is kept, in place of what the run's recipe says.
+// Adds the retention flags, which override the run's recipe.
 void add_retention(CLI::App& command, const std::shared_ptr<KeepArguments>& arguments) {
   command.add_flag("--json", arguments->as_json, "print one JSON object");
   command.add_option("--keep-last", arguments->last, "so many of the newest")

@@ -18,7 +18,7 @@ void add_generate_command(CLI::App& app, const std::vector<std::string>& words, 
   CLI::App* const command =
       app.add_subcommand("generate", "Continue a text by a language model's checkpoint");
   recipe::add_generation_flags(*command, *asked);
-  // What a person typed is checked by now, and read once more there.
+  // The arguments are checked by now; the worker parses them once more.
   command->callback([asked, &words, &exit_status] {
     exit_status = run_worker(worker_of_flag("generate", asked->worker), asked->nproc, words,
                              [&asked] { format::checkpoint_at(asked->checkpoint); });

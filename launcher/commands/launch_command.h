@@ -1,5 +1,5 @@
-// What launch, resume, explain and the commands of Slurm share: flags for recipes, and a job run by
-// the flags.
+// Code that launch, resume, explain and the Slurm commands share: flags for recipes, and running a
+// job by the flags.
 #pragma once
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's

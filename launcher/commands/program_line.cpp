@@ -25,7 +25,7 @@ std::string python() {
                          "activate its environment, or name it: PYTHON_EXEC=/path/to/python");
 }
 
-// Whether a variable stands for its flag: 1, not 0.
+// True if a variable enables its flag: 1, not 0.
 bool is_on(const char* variable) {
   const char* const value = std::getenv(variable);
   const std::string_view text = value != nullptr ? value : "";
@@ -35,7 +35,7 @@ bool is_on(const char* variable) {
                          "set it to 0 or 1");
 }
 
-// What torchrun does for --run-path: the script runs as __main__ without its folder on Python's
+// Implements torchrun's --run-path: the script runs as __main__ without its folder on Python's
 // path, and an exception that ends it goes to the error file.
 constexpr const char* kRunPath = R"(import json, os, runpy, sys, time, traceback
 sys.argv = sys.argv[1:]
@@ -51,7 +51,7 @@ except Exception as error:
     raise
 )";
 
-// Whether the flag takes the next word as its value.
+// True if the flag takes the next word as its value.
 bool takes_next_word(const CLI::App& launch, const std::string& word) {
   if (word.find('=') != std::string::npos) return false;
   const bool is_short = !word.starts_with("--");

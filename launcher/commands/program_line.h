@@ -1,4 +1,4 @@
-// Where the flags of `scaletrain launch` end and the program's own words begin.
+// Splits a command line into the flags of `scaletrain launch` and the program's own words.
 #pragma once
 
 #include <optional>

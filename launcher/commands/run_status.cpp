@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxRunFileBytes = 64 << 20;
-constexpr std::streamoff kMetricsTailBytes = 256 << 10;  // of metrics.jsonl
+constexpr std::streamoff kMetricsTailBytes = 256 << 10;  // read from metrics.jsonl
 
 Json read_json(const fs::path& file) {
   std::error_code absent;
@@ -97,7 +97,7 @@ void add_nodes(const fs::path& run, Json& status) {
   const int attempt = next_attempt(run, 0) - 1;
   if (attempt >= 0) status["attempt"] = attempt;
   for (const nlohmann::json& node : read_node_statuses(run)) {
-    if (node.value("attempt", -1) < attempt) continue;  // of a node that is no longer there
+    if (node.value("attempt", -1) < attempt) continue;  // a node that has left
     status["restart"] = node.value("restart", 0);
     const std::int64_t total = node.value("total_steps", std::int64_t{0});
     if (total > 0) status["total_steps"] = total;

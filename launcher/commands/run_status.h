@@ -16,7 +16,7 @@ namespace scaletrain::launcher {
 // Throws core::UsageError where the folder holds no run.
 nlohmann::ordered_json run_status(const std::filesystem::path& run);
 
-// The same for a person, several lines, each with its newline.
+// Returns the status as readable text: several lines, each with its newline.
 std::string status_text(const nlohmann::ordered_json& status);
 
 }  // namespace scaletrain::launcher

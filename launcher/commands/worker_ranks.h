@@ -1,4 +1,4 @@
-// What a worker does besides training: eval, predict, generate and bench.
+// Runs worker commands other than training: eval, predict, generate and bench.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace scaletrain::launcher {
 
 struct RanksEnd {
   int status = 0;       // to exit with
-  int stop_signal = 0;  // that stopped the ranks; 0: none
+  int stop_signal = 0;  // signal that stopped the ranks; 0: none
 };
 
 // Runs `worker` with `words` on `nproc` ranks ("2", "gpu", ...), as `scaletrain launch -- PROGRAM`
@@ -17,8 +17,8 @@ struct RanksEnd {
 RanksEnd run_worker_ranks(const std::string& worker, const std::string& nproc,
                           const std::vector<std::string>& words);
 
-// The same, but returns the exit status, and one rank takes this process's place. For several,
-// `check` throws what each of them would, so that it is reported once.
+// Runs the ranks likewise and returns the exit status; a single rank replaces this process. With
+// several, `check` throws the error that each of them would, so that it is reported once.
 int run_worker(const std::string& worker, const std::string& nproc,
                const std::vector<std::string>& words, const std::function<void()>& check);
 

@@ -32,7 +32,7 @@ struct LaunchOptions {
   std::string rdzv_backend = "static";
   std::string rdzv_endpoint{};
   std::string rdzv_conf{};   // parse_rdzv_conf
-  std::string local_addr{};  // that other nodes reach this one at, without fixed ranks; "": found
+  std::string local_addr{};  // address for other nodes, without fixed ranks; "": detected
 
   std::string max_restarts = "0";
   std::string grace = "30s";
@@ -64,7 +64,7 @@ struct LaunchOptions {
 // The flags that launch and resume share.
 void add_launch_flags(CLI::App& command, LaunchOptions& options);
 
-// Those of them that say how workers are watched, stopped and started again: of `worker` too.
+// Flags on how workers are watched, stopped and restarted; `worker` has them too.
 void add_supervision_flags(CLI::App& command, LaunchOptions& options);
 
 // The flags for programs.

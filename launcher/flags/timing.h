@@ -13,7 +13,7 @@ struct RestartLimits {
   std::chrono::milliseconds delay{1000};
 };
 
-// Of the agents of several nodes.
+// Timing of the agents of a multi-node job.
 struct AgentTiming {
   std::chrono::milliseconds beat_every{1000};
   std::chrono::milliseconds lost_after{10'000};     // without a sign of life

@@ -76,7 +76,7 @@ std::optional<format::ClassNames> classes_of_source(const recipe::Source& source
 }  // namespace
 
 std::optional<format::ClassNames> classes_of_training(const recipe::Recipe& recipe) {
-  // What another task calls classes is its own.
+  // Classes have another meaning in other tasks.
   const bool has_classes =
       recipe.task == "image_classification" || recipe.task == "multi_label_classification";
   return has_classes ? classes_of_source(recipe.data.train) : std::nullopt;

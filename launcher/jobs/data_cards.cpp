@@ -39,7 +39,7 @@ void record_cards(const recipe::Data& data, const fs::path& output) {
 void record_companions(const recipe::Model& model, const fs::path& output) {
   if (!model.weights || !recipe::reads_tokens(model)) return;
   const auto files = exchange::files_to_keep(exchange::companions_of_weights(model.weights->path));
-  if (files.empty()) return;  // of a run that goes on the weights may be gone
+  if (files.empty()) return;  // a resumed run's weights may be gone
   core::Disk& disk = core::system_disk();
   disk.make_folders(output / exchange::kCompanionFolder);
   for (const auto& [name, text] : files) {

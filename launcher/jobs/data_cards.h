@@ -1,4 +1,4 @@
-// Where a run's data and tokenizer came from, kept with the run: the card.json of each set, the
+// Keeps the provenance of a run's data and tokenizer with the run: the card.json of each set, the
 // files beside the weights.
 #pragma once
 

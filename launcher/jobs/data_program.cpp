@@ -37,7 +37,7 @@ std::string text_in(const core::Descriptor& file) {
   return core::read_file(core::path_of(file.get()), kMaxOutput, core::ExitCode::kFailure);
 }
 
-// What it warned of, a line each; the result: the rest, which is its error.
+// Logs the program's warnings, one per line; returns the rest, which is its error.
 std::string pass_warnings_on(const std::string& text) {
   constexpr std::string_view kWarning = "warning: ";
   std::string rest;

@@ -12,13 +12,13 @@ struct Recipe;
 namespace scaletrain::launcher {
 
 struct DataQuestion {
-  std::vector<std::string> arguments;  // of scaletrain-data
-  std::string key;                     // of the recipe: the place of an error
-  std::string place;                   // what is looked at, for messages
-  std::string what;                    // "its checkpoints": what is looked at there
+  std::vector<std::string> arguments;  // passed to scaletrain-data
+  std::string key;                     // recipe key: the place of an error
+  std::string place;                   // the place examined, for messages
+  std::string what;                    // "its checkpoints": the subject examined there
 };
 
-// What it prints. Its warnings are passed on. With a `recipe` it gets --recipe FILE. Throws
+// Returns the program's output; passes warnings on. A `recipe` is given as --recipe FILE. Throws
 // core::Error of its status, and core::StoppedError for a signal that asks to stop meanwhile.
 std::string ask_data_program(DataQuestion question, const recipe::Recipe* recipe = nullptr);
 

@@ -1,5 +1,5 @@
-// What happens to a program's workers, as torchrun's events: one JSON object a line on standard
-// error (--event-log-handler console).
+// Events of a program's workers in torchrun's format: one JSON object per line on standard error
+// (--event-log-handler console).
 //
 // {"name": "torchelastic.worker.status.STATE", "source": "AGENT" or "WORKER", "timestamp":
 // milliseconds since 1970, "metadata": {"run_id", "global_rank", "group_rank", "worker_id" (the
@@ -36,7 +36,7 @@ class EventLog {
   struct Worker {
     int local_rank = 0;
     pid_t pid = 0;
-    const WorkerEnd* end = nullptr;  // of one that failed
+    const WorkerEnd* end = nullptr;  // set for a failed worker
     std::string error{};             // the text of its error file
   };
   void write(const std::string& state, const Worker* worker, const std::string& error) const;

@@ -48,8 +48,8 @@ class FileTimer {
 
   std::filesystem::path pipe_;
   core::Descriptor requests_;
-  std::string partial_;                                    // of a line
-  std::map<std::pair<pid_t, std::string>, Timer> timers_;  // by process and scope
+  std::string partial_;                                    // an incomplete line
+  std::map<std::pair<pid_t, std::string>, Timer> timers_;  // keyed by process and scope
 };
 
 // Null unless TORCHELASTIC_ENABLE_FILE_TIMER is 1. The pipe is TORCHELASTIC_TIMER_FILE, else one

@@ -92,7 +92,7 @@ std::vector<std::string> resolved(std::vector<std::string> program) {
   return program;
 }
 
-// Whether a worker failed by itself and there is a file about it.
+// True if a worker failed by itself and has left a file about it.
 bool left_something(const WorkerEnd& end, const std::vector<WorkerPlan>& plans) {
   if (end.status.ok() || end.was_stopped) return false;
   const auto plan = std::find_if(plans.begin(), plans.end(),
@@ -188,7 +188,7 @@ WorkerPlan ForeignJob::plan_worker(core::WorkerEnv env) {
                   .device = ""};
   for (std::string& word : plan.process.arguments) fill_in_rank(word, local_rank);
   if (!cpus_.empty()) plan.process.cpus = cpus_[static_cast<std::size_t>(local_rank)];
-  plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // of our own workers
+  plan.process.variables.erase("SCALETRAIN_ATTEMPT");  // for our own workers only
   if (watch_) {
     const int fd = watch_->fd(local_rank);
     plan.process.variables["SCALETRAIN_BEAT_FILE"] = core::path_of(fd);

@@ -49,25 +49,25 @@ class ForeignJob : public AttemptMaker, public JobEnding {
 
   std::vector<std::string> program_;
   Placement placement_;
-  std::vector<WorkerStreams> streams_;  // by local rank
+  std::vector<WorkerStreams> streams_;  // indexed by local rank
   std::string role_, run_id_, signals_;
   JobFacts facts_;
   ProgramRules rules_;
   std::chrono::milliseconds hang_timeout_;
   bool beat_from_start_;
-  std::optional<HangWatch> watch_;  // of this attempt's workers
+  std::optional<HangWatch> watch_;  // watches this attempt's workers
   std::vector<std::string> output_filters_, error_filters_;
-  std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
-  std::unique_ptr<EventLog> events_;    // null: nobody asked
-  std::unique_ptr<FileTimer> timer_;    // the same
+  std::vector<std::vector<int>> cpus_;  // indexed by local rank; empty: no binding
+  std::unique_ptr<EventLog> events_;    // null: not requested
+  std::unique_ptr<FileTimer> timer_;    // null: not requested
   GroupEnd last_end_;                   // for `events_`
   std::vector<WorkerPlan> last_plans_;
   bool virtual_local_rank_;
   bool keep_folder_;
   int stop_signal_ = 0;
-  int number_ = -1;                      // of the attempt under way, from 0
+  int number_ = -1;                      // number of the current attempt, from 0
   std::filesystem::path folder_;         // <log_dir>/<run_id>_<random8>; "": no files
-  std::vector<core::Descriptor> files_;  // of this attempt's workers
+  std::vector<core::Descriptor> files_;  // open for this attempt's workers
 };
 
 }  // namespace scaletrain::launcher

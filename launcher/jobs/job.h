@@ -20,17 +20,17 @@ namespace scaletrain::launcher {
 
 // One start of all workers.
 struct Attempt {
-  Placement placement;  // where they meet in it
+  Placement placement;  // includes the rendezvous endpoint
   int restart = 0;
   int max_restarts = 0;
   bool first = true;                   // nothing of this job ran before
-  std::string plan{};                  // what make_plan returned on the node that hosts the store
-  int launchers_here = 1;              // of this job on this machine, as far as is known
+  std::string plan{};                  // result of make_plan on the node that hosts the store
+  int launchers_here = 1;              // known launchers of this job on this machine
   bool one_host = false;               // several nodes, which are launchers of one host
   SilenceExchange exchange_silence{};  // with the other nodes; null: there are none
-  // Has the other nodes know of a replica that is lost here; null: there are none.
+  // Tells the other nodes that a replica is lost here; null: there are no other nodes.
   std::function<void(const LostReplica&)> report_lost{};
-  std::vector<std::string> replicas{};  // what memory() returned on each node, by rank
+  std::vector<std::string> replicas{};  // result of memory() on each node, by rank
 };
 
 // The workers of one attempt, and how their group is run, less its grace period and keeper.
@@ -39,13 +39,13 @@ struct AttemptPlan {
   GroupOptions options;
 };
 
-// What is known of a job before its first attempt.
+// Properties of a job that are known before its first attempt.
 struct JobFacts {
-  std::string name;                 // what all launchers of the job call it
-  recipe::AgreedValues agreed{};    // what they must have alike of its recipe; empty for a program
-  std::vector<int> more_signals{};  // that stop the job beside the usual ones (StopSignals)
-  std::filesystem::path journal_folder{};  // of the launchers of several nodes; "": nowhere
-  std::function<bool(int nodes)> fits = [](int) { return true; };  // on so many nodes
+  std::string name;                 // the job's name, the same on all launchers
+  recipe::AgreedValues agreed{};    // recipe values on which they must agree; empty for a program
+  std::vector<int> more_signals{};  // signals that stop the job beside the usual ones (StopSignals)
+  std::filesystem::path journal_folder{};  // folder for journals of multi-node launchers; "": none
+  std::function<bool(int nodes)> fits = [](int) { return true; };  // true if it can run on so many
 };
 
 // Starts a job again and again.

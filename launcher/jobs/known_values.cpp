@@ -121,7 +121,7 @@ bool has_key(const recipe::Row& row, const std::string& key) {
                      [&](const recipe::Option& option) { return option.key == key; });
 }
 
-// Of a model that is ours, and the one that the recipe names, if it names one.
+// Completes a model of this project, if the recipe names the same model or none.
 void complete_model(const Written& recipe, const exchange::KnownOfWeights& known,
                     Completion& completion) {
   const std::string given = name_of_model(recipe);
@@ -223,7 +223,7 @@ void complete_classes(const std::string& path, const std::vector<std::string>& s
   for (std::string& set : completion.take(place)) known.push_back(std::move(set));
 }
 
-// What the weights said when the run began: they may be gone when it goes on.
+// Values found in the weights when the run began: the file may be gone when it resumes.
 std::optional<exchange::KnownOfWeights> known_of_run(const std::string& path,
                                                      const std::vector<std::string>& sets) {
   auto recipe = try_to_load(path, sets);

@@ -1,4 +1,4 @@
-// What a recipe leaves open and its weights and its data say.
+// Completes values that a recipe leaves open from its weights and its data.
 #pragma once
 
 #include <string>

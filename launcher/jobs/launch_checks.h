@@ -1,4 +1,4 @@
-// Whether this machine and the launch fit a recipe; looked at before anything starts.
+// Checks that this machine and the launch fit a recipe, before anything starts.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What only a worker knows of a recipe's model, asked of one without data and other ranks.
+// Asks a worker, started without data and other ranks, about a recipe's model.
 #pragma once
 
 #include <string>

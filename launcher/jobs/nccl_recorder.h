@@ -17,7 +17,7 @@ class NcclRecorder {
   NcclRecorder(const NcclRecorder&) = delete;
   NcclRecorder& operator=(const NcclRecorder&) = delete;
 
-  // What switches it on in a worker; what a person has set already stays.
+  // Environment variables that enable it in a worker; variables that the user has set stay.
   std::map<std::string, std::string> variables() const;
 
   // Asks the workers that have a process group of NCCL's, and waits until all have written, a few
@@ -25,7 +25,7 @@ class NcclRecorder {
   void record() const;
 
  private:
-  std::filesystem::path pipe_folder_;  // of this launcher alone
+  std::filesystem::path pipe_folder_;  // private to this launcher
   std::string files_, pipes_;          // prefixes; the rank's number follows
   std::vector<int> ranks_;
 };

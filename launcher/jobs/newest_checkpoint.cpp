@@ -25,7 +25,7 @@ constexpr double kPatienceForNewer = 15;
 struct Own {
   std::optional<fs::path> checkpoint;
   std::int64_t step = -1;
-  std::optional<core::CheckpointError> damage;  // of all that there are
+  std::optional<core::CheckpointError> damage;  // set if all are damaged
 };
 
 Own find_own(const fs::path& output) {
@@ -45,7 +45,7 @@ std::string why(const Own& own) {
   return own.damage ? "none of its checkpoints is whole" : "it has no checkpoint";
 }
 
-// Of a run that has not begun: the next launch is not compared with what was refused.
+// Forgets the recipe of a run that has not begun: the next launch must not be compared with it.
 void forget_recipe(const fs::path& output) {
   if (!holds_run(output)) core::system_disk().remove_all(output / "recipe.json");
 }

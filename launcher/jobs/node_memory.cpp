@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// That programs could still take without swapping; 0 where the system does not say.
+// Memory that programs could still take without swapping; 0 if the system does not say.
 std::int64_t available_bytes() {
   constexpr std::int64_t kKibibyte = 1024;
   std::ifstream info("/proc/meminfo");

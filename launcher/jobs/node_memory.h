@@ -22,16 +22,16 @@ namespace scaletrain::launcher {
 
 class NodeMemory {
  public:
-  // Of at most three quarters of what is available here, at `addresses` of this node, or on the
-  // loopback interface where there are none, for those that know `secret`. Workers of this node
-  // send to the next `more` nodes too. Starts threads. Throws core::Error.
+  // Uses at most three quarters of the memory available here. Listens at `addresses` of this node,
+  // or on loopback if there are none, for peers that know `secret`. Workers of this node send
+  // checkpoints to the next `more` nodes too. Starts threads. Throws core::Error.
   NodeMemory(const std::vector<std::string>& addresses, std::int64_t more,
              const std::string& secret);
 
   const std::string& secret() const { return secret_; }
   int secret_fd() const { return secret_file_.get(); }  // a file in memory, for workers
 
-  // Where others find it (lib/replica/address.h).
+  // Address for the other nodes (lib/replica/address.h).
   const std::string& address() const { return address_; }
   // The run goes on from `step`, -1: from its beginning, on nodes whose addresses are `all` by
   // rank. Returns those to which the workers of this one, `node`, send: its own first, as one text;
@@ -47,8 +47,8 @@ class NodeMemory {
   std::string address_;
 };
 
-// Of a node that others reach at `addresses`; on the loopback interface where the nodes meet there.
-// Null where the recipe does not ask for it, or there is no secret (launcher/jobs/job_secret.h).
+// Peer-checkpoint store of a node with these `addresses`; on loopback if the nodes meet there.
+// Null if the recipe does not ask for it, or there is no secret (launcher/jobs/job_secret.h).
 // Throws core::Error.
 std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,
                                              const Placement& placement,
@@ -58,7 +58,7 @@ std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,
 // of Slurm's, which are no nodes.
 void check_replicate(const recipe::Recipe& recipe, const Placement& placement);
 
-// Where the nodes `all` of a job are of no use to each other.
+// Warns if the nodes `all` of a job cannot protect each other's checkpoints.
 void warn_of_memory(const std::vector<std::string>& all, bool one_host);
 
 // Copies, with the secret of this node's `memory`, the newest that nodes have in memory, is newer

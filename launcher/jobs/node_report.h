@@ -9,11 +9,11 @@
 
 namespace scaletrain::launcher {
 
-// Of the workers `plans`, which ended as `end` says; `node` is this node's number in the round.
+// Report on `plans`, workers that ended as `end` says; `node`: this node's number in the round.
 Report node_report(const Job& job, const GroupEnd& end, const std::vector<WorkerPlan>& plans,
                    int round, int node);
 
-// Of a node that could not start its workers.
+// Report of a node that could not start its workers.
 Report node_report(const core::Error& error, int round, int node);
 
 }  // namespace scaletrain::launcher

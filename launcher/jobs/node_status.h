@@ -15,7 +15,7 @@ class NodeStatus {
  public:
   static constexpr std::chrono::seconds kEvery{2};
 
-  // Of node `node` in the run's folder, for one attempt.
+  // Status file of node `node` in the run's folder, for one attempt.
   NodeStatus(const std::filesystem::path& run, int node, int attempt, int restart);
 
   // Replaces the file, at most every kEvery; never throws: a disk that is full ends no training.

@@ -40,15 +40,15 @@ class NodesJob {
   // False: the store was lost again meanwhile.
   bool join(Met met);
   Leader::Options leader_options(int generation);
-  // Where the job has left its endpoints: others are started again there.
+  // Guides restarted nodes to the job if it has moved away from its endpoints.
   void guide_newcomers(int generation);
   std::optional<int> lose_store(const Session::View& view);
   // The leader leaves, and has named the next one.
   std::optional<int> follow_heir(const Session::View& view);
   // Leaves the store of `view` behind, for another leader's.
   void meet_again(const Session::View& view);
-  // Of two that lead, each of which waits for the others, one goes on. The other's store stays
-  // where it shows newcomers the way.
+  // Resolves two leaders that each wait for the other nodes: one goes on. The other's store stays
+  // if it shows newcomers the way.
   bool give_way(int generation);
   // Leaves the job, with `signal`, or for another reason where that is 0. A leader stays until the
   // job is over or another one leads it, or until the next signal. The result is the exit status:
@@ -57,9 +57,9 @@ class NodesJob {
   // A leader stays until the others have read the verdict, or who leads next.
   void farewell();
 
-  // From waiting for a place to the verdict. A status where it is the last.
+  // Runs a round, from waiting for a rank to the verdict. Returns the exit status after the last.
   std::optional<int> live_a_round();
-  // Once what a round waits for, or why one goes on without this node.
+  // Logs once what a round waits for, or why one goes on without this node.
   void report_waiting(const Session::View& view);
   Attempt attempt_of(const Session::View& view) const;
   // The leader's part before a round: the workers' store, and what all nodes must agree on.
@@ -89,15 +89,15 @@ class NodesJob {
   Meeting meeting_;
   std::optional<core::Process> server_;
   std::optional<core::Process> signpost_;  // a store that another's beacon has reached
-  std::jthread beacon_;                    // of a leader that took over
+  std::jthread beacon_;                    // run by a successor leader
   Endpoint endpoint_;
   std::unique_ptr<Session> session_;
-  StoreSocket store_;  // of the workers of the round under way
-  int round_ = 0;      // that this node was part of last
+  StoreSocket store_;  // serves the workers of the current round
+  int round_ = 0;      // the last that this node was part of
   int restarts_used_ = 0;
   int stop_status_ = 0;  // to exit with after a signal
   LastRound last_;
-  std::string waiting_;             // what was logged of the wait, last
+  std::string waiting_;             // last logged text about the wait
   std::optional<Failure> failure_;  // reported, without a verdict yet
 };
 

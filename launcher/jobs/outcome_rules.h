@@ -1,5 +1,5 @@
-// What the ends of workers mean for a job: whether one failed, whether trying again may help, what
-// to exit with. Nothing is done here.
+// Interprets the ends of workers for a job: whether one failed, whether a restart may help, and
+// the exit status. Has no side effects.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ class OutcomeRules {
  public:
   virtual ~OutcomeRules() = default;
 
-  // Whether trying again may help.
+  // True if a restart may help.
   virtual bool worth_restart(const Failure& failure) const = 0;
-  // What to exit with where it is not tried again.
+  // Exit status if the job is not restarted.
   virtual int exit_status(const Failure& failure) const = 0;
-  // Whether a worker that did not succeed failed in its own way although a stop was asked for.
+  // True if a worker failed for a reason of its own although a stop was requested.
   virtual bool failed_while_stopping(const WorkerEnd& end) const = 0;
 };
 
@@ -31,7 +31,7 @@ class RecipeRules : public OutcomeRules {
   bool failed_while_stopping(const WorkerEnd& end) const override;
 };
 
-// Of other programs nothing is known; the launcher exits with 1, as torchrun does.
+// Rules for other programs, whose exit codes have no known meaning: exits with 1 like torchrun.
 class ProgramRules : public OutcomeRules {
  public:
   bool worth_restart(const Failure&) const override { return true; }
@@ -39,15 +39,15 @@ class ProgramRules : public OutcomeRules {
   bool failed_while_stopping(const WorkerEnd& end) const override;
 };
 
-// Whether our own workers know the signal as a request to save and leave (lib/core/signals.h).
+// True if our own workers take the signal as a request to save and exit (lib/core/signals.h).
 bool is_known_to_workers(int signal);
 
-// The failure that `end` shows: where the workers were stopped (by a signal, another node or the
-// launcher itself) only that of one that failed in its own way.
+// The failure that `end` shows. If the workers were stopped (by a signal, another node or the
+// launcher itself), only a worker that failed for a reason of its own counts.
 std::optional<Failure> failure_of(const OutcomeRules& rules, const GroupEnd& end,
                                   const std::vector<WorkerPlan>& plans);
 
-// Whether all of `workers` workers succeeded or were outlived, and nobody stopped them.
+// True if all `workers` workers succeeded or their loss was tolerated, and nobody stopped them.
 bool all_succeeded(const GroupEnd& end, std::size_t workers);
 
 }  // namespace scaletrain::launcher

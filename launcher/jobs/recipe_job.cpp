@@ -49,7 +49,7 @@ namespace {
 namespace fs = std::filesystem;
 using core::ExitCode;
 
-// Of a leader that takes over: longer than the old one's beats are apart.
+// Patience of a successor leader: longer than the interval of the old leader's heartbeats.
 constexpr std::chrono::seconds kHeirPatience{25};
 constexpr std::chrono::milliseconds kHeirRetry{500};
 
@@ -99,7 +99,7 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
   may_be_finished_ = check_run_folder();
 }
 
-// Whether the folder and the request fit; the result: whether a finished run is the one asked for.
+// Checks that the folder fits the request; true if a finished run may be the requested one.
 bool RecipeJob::check_run_folder() const {
   const bool occupied = holds_run(output_);
   if (request_.start == RunRequest::Start::kFresh) {
@@ -150,7 +150,7 @@ std::optional<int> RecipeJob::open_run_folder() {
   }
   core::Disk& disk = core::system_disk();
   disk.make_folders(output_ / "logs");
-  // Where nodes have no numbers yet, who leads a round owns the folder.
+  // If nodes have no ranks yet, the leader of a round owns the folder.
   if (placement_.fixed_ranks && placement_.hosts_store()) own_run_folder(true);
   recipe_ = core::make_memory_file("recipe.json", recipe::to_json(request_.recipe));
   lifeline_ = core::make_pipe();
@@ -181,7 +181,7 @@ void RecipeJob::own_run_folder(bool first) {
   for (const char* const name : {"failure.json", "finished.json"}) {
     housekeeping.attempt("it is of an earlier attempt", [&] { disk.remove_all(output_ / name); });
   }
-  // That of a run that goes on is replaced by rank 0 when everything is loaded: one that does not
+  // Rank 0 replaces the recipe of a resumed run after loading everything: a recipe that does not
   // fit must not stay.
   if (!holds_run(output_)) {
     housekeeping.attempt("rank 0 writes it again", [&] {
@@ -218,7 +218,7 @@ std::string RecipeJob::memory(const std::vector<std::string>& addresses) {
   return memory_ ? memory_->address() : "";
 }
 
-// Which attempt this is and where it starts from: the nodes might see the folder differently.
+// Plans the attempt's number and starting point once: nodes might see the folder differently.
 std::string RecipeJob::make_plan(const Attempt& attempt) {
   // The others must reach this node's workers; a node that has no address is refused here, before
   // any worker starts.

@@ -20,8 +20,8 @@ namespace scaletrain::launcher {
 class RecipeJob : public AttemptMaker, public JobEnding {
  public:
   // Checks everything that can be wrong before anything is written: batch, sources, devices,
-  // worker, the run's folder. Of `options` --hang-timeout and
-  // --numa-binding. Throws core::Error.
+  // worker, the run's folder. Reads --hang-timeout and --numa-binding
+  // from `options`. Throws core::Error.
   RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options);
   RecipeJob(const RecipeJob&) = delete;
   RecipeJob& operator=(const RecipeJob&) = delete;
@@ -69,22 +69,22 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   Placement placement_;
   std::string worker_;
   std::chrono::milliseconds hang_timeout_, grace_;
-  std::vector<std::vector<int>> cpus_;  // by local rank; empty: no binding
+  std::vector<std::vector<int>> cpus_;  // indexed by local rank; empty: no binding
   std::filesystem::path output_;
   std::string resume_command_, launch_command_;  // as it was started
   JobFacts facts_;
   RecipeRules rules_;
   bool may_be_finished_ = false;
-  double busy_threads_;  // of others on this machine, before there were workers
+  double busy_threads_;  // load of other processes here before the workers' start
   int attempt_ = 0;
   int launchers_here_ = 1;
   std::unique_ptr<core::Lease> lease_;
   bool has_made_memory_ = false;        // or has warned why there is none
-  std::unique_ptr<NodeMemory> memory_;  // where the recipe asks for it
+  std::unique_ptr<NodeMemory> memory_;  // set if the recipe asks for it
   core::Descriptor recipe_, console_, nothing_;
   core::Pipe lifeline_;
-  // Of the attempt under way.
-  std::string memory_of_nodes_;  // where its workers send their checkpoints
+  // State of the current attempt.
+  std::string memory_of_nodes_;  // addresses that receive its workers' checkpoints
   std::vector<core::Descriptor> logs_, verdicts_;
   std::optional<HangWatch> watch_;
   std::function<void(const LostReplica&)> report_lost_;  // to other nodes

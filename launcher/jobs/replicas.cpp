@@ -68,7 +68,7 @@ std::optional<LostReplica> Replicas::lose(const WorkerEnd& end,
 
 std::vector<int> Replicas::hear(const std::vector<LostReplica>& lost) {
   std::vector<int> numbers;
-  std::map<int, std::pair<Failure, std::vector<int>>> nodes;  // those that are lost themselves
+  std::map<int, std::pair<Failure, std::vector<int>>> nodes;  // nodes that are lost themselves
   for (const LostReplica& one : lost) {
     numbers.push_back(one.number);
     if (!lost_.note(one)) continue;

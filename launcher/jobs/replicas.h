@@ -16,14 +16,14 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// What a job ends with that finished with fewer replicas than it had: it is done, and not as asked.
+// Exit status of a job that finished with fewer replicas than it had: done, but not as requested.
 inline constexpr int kFewerReplicas = 77;
 
-// What is known of a worker that has ended, beside how.
+// Last known state of a worker that has ended.
 struct LastSeen {
-  std::int64_t step = 0;     // that it was in; 0: it had begun none
+  std::int64_t step = 0;     // the step it was in; 0: it had begun none
   bool has_verdict = false;  // it has said why it ends
-  bool lost_rank_0 = false;  // which it says is the reason
+  bool lost_rank_0 = false;  // its verdict names the loss of rank 0
 };
 
 class Replicas {
@@ -38,26 +38,26 @@ class Replicas {
   int of(int rank) const { return mesh_.replica(rank); }
   int count() const { return mesh_.model_copies(); }
 
-  // Whether the others go on without this worker. Rank 0's replica is where they meet, and before
-  // they train all wait for all. Of async one that a signal stops leaves alone, of diloco all stop.
+  // True if the others go on without this worker. False for rank 0's replica, which coordinates,
+  // and before training, when all wait for all. A signal stops one async or all diloco replicas.
   bool may_be_lost(const WorkerEnd& end, const LastSeen& seen) const;
-  // The ranks of this node that go with it; of one that a signal has stopped they leave by
-  // themselves.
+  // The ranks of this node that are evicted with it; none if a signal has stopped it, since they
+  // exit by themselves then.
   std::vector<int> go_with(const WorkerEnd& end, const LastSeen& seen) const;
 
   // The others go on without this worker of this node, of `plans`; `hang`: for which it was killed.
   // Logs that, and returns what other nodes need to know; nullopt: its replica is known to be lost.
   std::optional<LostReplica> lose(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
                                   const std::optional<Hang>& hang, const LastSeen& seen);
-  // What the job has lost so far, on all nodes: logs what is news. The ranks of this node that go
-  // with it.
+  // Takes the replicas lost so far on all nodes and logs the new ones. Returns the ranks of this
+  // node that are evicted with them.
   std::vector<int> hear(const std::vector<LostReplica>& lost);
   const LostReplicas& lost() const { return lost_; }
 
   // A worker of this node trains: they are apart by now.
   void train();
-  // Those that are lost with that node of the job; none: the others do not go on. Another thread
-  // may call it.
+  // Replicas that are lost with that node of the job; none: the others do not go on. Another
+  // thread may call it.
   std::vector<int> on_node(int node) const;
 
  private:
@@ -67,7 +67,7 @@ class Replicas {
 
   const recipe::Recipe& recipe_;
   LostReplicas lost_;
-  mutable std::mutex mutex_;  // of the following, which only begin() and train() change
+  mutable std::mutex mutex_;  // guards the following, which only begin() and train() change
   Placement placement_;
   core::MeshPlan mesh_{1};
   bool train_ = false;

@@ -13,8 +13,8 @@ namespace scaletrain::launcher {
 // what was asked for, not a round's.
 std::string resume_command(const std::filesystem::path& run, const Placement& placement);
 
-// The same to start the recipe of `options` from the beginning, with its --set; of a resumed run
-// the recipe that its folder holds.
+// Returns the command that starts the recipe of `options` from the beginning, with its --set; for
+// a resumed run it names the recipe in the run's folder.
 std::string launch_command(const LaunchOptions& options, const Placement& placement);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// What lies in a run's folder, as the launcher sees it.
+// State of a run's folder, as the launcher sees it.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace scaletrain::launcher {
 
-// Whether the folder holds a run that was started before: checkpoints, or a finished one. A start
+// True if the folder holds a run that was started before: checkpoints, or a finished one. A start
 // that failed before its first checkpoint leaves none.
 bool holds_run(const std::filesystem::path& output);
 
@@ -15,7 +15,7 @@ bool holds_run(const std::filesystem::path& output);
 // finished.
 std::optional<std::string> finished_run(const std::filesystem::path& output);
 
-// Whether a job owns the folder and lives, as far as is seen from here.
+// True if a live job owns the folder, as far as this node can see.
 bool is_running(const std::filesystem::path& output);
 
 // The number K of the next logs/attempt_K: 1 + the highest, or the highest itself while it has no

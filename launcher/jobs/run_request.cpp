@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 19> kFree{
     "/name",          "/batch/memory_mb",  "/recompute",  "/offload",
     "/dist",          "/profile",          "/description"};
 
-// Whether `pointer` is `key` or lies below it.
+// True if `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {
   return pointer.starts_with(key) && (pointer.size() == key.size() || pointer[key.size()] == '/');
 }
@@ -76,7 +76,7 @@ struct ResumePoint {
   std::optional<fs::path> checkpoint;  // nullopt: the newest of the run
 };
 
-// What a PATH to resume means.
+// Resolves the PATH of --resume.
 ResumePoint resume_point(const std::string& path) {
   if (core::is_url(path)) {
     throw core::UsageError("--resume", fmt::format("{} is no path", core::shown_path(path)),
@@ -107,7 +107,7 @@ ResumePoint resume_point(const std::string& path) {
                               "name a run's folder, one of its checkpoints, or latest");
 }
 
-// Of a run whose second place is all that is left.
+// Request for a run of which only the remote checkpoint copies are left.
 RunRequest run_from_copies(const LaunchOptions& options) {
   std::vector<std::string> overrides{"checkpoint.mirror=" + options.path};
   const std::vector<std::string> given = overrides_of(options);

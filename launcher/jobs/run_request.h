@@ -1,4 +1,4 @@
-// From flags to what shall run: the recipe, and where it starts from.
+// Turns flags into a run request: the recipe, and its starting point.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +40,7 @@ void check_allowed_keys(const std::vector<std::string>& allow, const recipe::Rec
 std::optional<recipe::Recipe> stored_recipe(const std::filesystem::path& folder,
                                             const recipe::CatalogPtr& catalog);
 
-// Whether one of the keys `allow` (--allow) is `pointer` or lies above it.
+// True if one of the keys `allow` (--allow) is `pointer` or a parent of it.
 bool is_allowed(const std::vector<std::string>& allow, std::string_view pointer);
 
 // Throws core::UsageError where `recipe` differs from `stored` in keys that change what is trained

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kTokensLookedAt = 4096;  // of a file
+constexpr std::int64_t kTokensLookedAt = 4096;  // checked per file
 
 struct TokenNeeds {
   std::int64_t context = 0, token_bytes = 0, vocab_size = 0;

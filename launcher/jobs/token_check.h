@@ -1,4 +1,4 @@
-// Whether the token files of a recipe can be trained on, found out before anything is started.
+// Checks that the token files of a recipe can be trained on, before anything starts.
 #pragma once
 
 namespace scaletrain::recipe {

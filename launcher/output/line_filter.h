@@ -19,7 +19,7 @@ class LineFilter {
 
   // Any piece of the stream; a carriage return ends a line too.
   void take(std::string_view text);
-  // What has no end yet is a line.
+  // Treats an unterminated rest as a line.
   void finish();
 
  private:

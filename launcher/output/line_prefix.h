@@ -1,4 +1,4 @@
-// What stands before a tee'd line.
+// Prefix of a tee'd line.
 #pragma once
 
 #include <string>

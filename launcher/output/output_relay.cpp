@@ -46,7 +46,7 @@ void LastLines::add(std::string_view text) {
   }
 }
 
-// What comes before the last lines of `text` is not kept in any case.
+// Skips the text before the last lines of `text`, which is not kept in any case.
 void LastLines::skip_to_last(std::string_view& text) {
   std::size_t begin = text.size();
   for (std::size_t lines = 0; lines <= kLines; ++lines) {

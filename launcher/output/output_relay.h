@@ -24,9 +24,9 @@ namespace scaletrain::launcher {
 // Text in pieces, split into whole lines; a carriage return ends a line too (progress bars).
 class LineSplitter {
  public:
-  // What can be passed on now; the rest waits for its end, unless it grows beyond 64 KiB.
+  // Returns the text to pass on now; an incomplete line waits, unless it grows beyond 64 KiB.
   std::string take(std::string_view text);
-  // What waits.
+  // Returns the text that waits.
   std::string rest();
   bool waits() const { return !partial_.empty(); }
 
@@ -43,7 +43,7 @@ class LastLines {
   std::vector<std::string> lines() const;
 
  private:
-  static constexpr std::size_t kLineBytes = 4096;  // of a longer line only the start is kept
+  static constexpr std::size_t kLineBytes = 4096;  // only the start of a longer line is kept
   void append(std::string_view text);
   void skip_to_last(std::string_view& text);
 
@@ -64,7 +64,7 @@ class OutputRelay {
         prefix_(std::move(prefix)),
         filter_(std::move(filter)) {}
 
-  // What poll should watch: the source, or the console while it is behind; -1 when all is done.
+  // Descriptor to poll: the source, or the console while it lags; -1 when all is done.
   int watched_fd() const { return late_console() != nullptr ? console_->fd() : source_.get(); }
   short watched_events() const { return late_console() != nullptr ? POLLOUT : POLLIN; }
   // The console while it has not taken all that it should, else null.

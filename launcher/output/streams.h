@@ -1,5 +1,5 @@
-// Where the two output streams of a program's workers go: torchrun's --redirects and --tee, and the
-// filters by rank.
+// Destinations of the two output streams of a program's workers: torchrun's --redirects and --tee,
+// and the filters by rank.
 #pragma once
 
 #include <string>

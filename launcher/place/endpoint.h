@@ -1,4 +1,4 @@
-// Where a store can be found: a host and a port.
+// Endpoint of a store: a host and a port.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ std::vector<Endpoint> parse_endpoints(const std::string& text, int port);
 // The addresses of this host in digits that others may reach: none of loopback or of one link only.
 std::vector<std::string> own_addresses();
 
-// What launchers have in common that reach each other by loopback, as text; "": not known.
+// Identifies the network namespace: equal on launchers that share a loopback; "": not known.
 std::string own_network();
 
-// Whether `host` names this host: one of its addresses, loopback too.
+// True if `host` names this host by one of its addresses, loopback included.
 bool is_own(const std::string& host);
 
 }  // namespace scaletrain::launcher

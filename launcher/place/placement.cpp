@@ -90,7 +90,7 @@ void resolve_meeting(LaunchOptions& options, int nnodes) {
   if (endpoints.front().port != 0) options.master_port = std::to_string(endpoints.front().port);
 }
 
-// Whether the step says how the nodes meet.
+// Takes the options from the Slurm step; returns true if it defines the rendezvous.
 bool take_from_slurm(LaunchOptions& options, const SlurmStep& step) {
   if (options.nproc.empty() && step.gpus > 0) {
     const int visible = count_gpus();

@@ -14,8 +14,8 @@
 
 namespace scaletrain::launcher {
 
-// A rank that Slurm started: its launcher counts as a node of one worker. What its worker reads
-// of the real node.
+// Position on the real node of a rank that Slurm started, as its worker reads it. Its launcher
+// counts as a node of one worker.
 struct TaskPlace {
   int local_rank = 0;        // the number of its GPU among those that it sees
   int local_world_size = 1;  // tasks of the node that share the CPUs which it may use
@@ -60,7 +60,7 @@ core::WorkerEnv worker_env(const Placement& placement, int local_rank);
 
 using core::host_name;
 
-// What this launcher calls itself among those of its job: another name each time it is started.
+// Name of this launcher among those of its job; it differs each time the launcher is started.
 std::string agent_name(const Placement& placement);
 
 }  // namespace scaletrain::launcher

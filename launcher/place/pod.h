@@ -1,4 +1,4 @@
-// What the variables of Kubernetes and its operators say about the job that a pod is a part of.
+// Reads the environment variables by which Kubernetes and its operators describe a pod's job.
 #pragma once
 
 #include "launcher/flags/launch_options.h"

@@ -1,4 +1,4 @@
-// What Slurm's variables say to a process that srun started.
+// Job step of a process that srun started, from Slurm's environment variables.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct SlurmStep {
   std::int64_t job = 0;
   int nodes = 1;
   int tasks = 1;
-  int node = 0;                      // of this process, from 0
-  std::vector<std::string> hosts{};  // by node
+  int node = 0;                      // this process's node, from 0
+  std::vector<std::string> hosts{};  // indexed by node
   int gpus = 0;                      // allotted on this node; 0: none, or not known
   int task = 0;                      // this process among all, from 0
   int local_task = 0;                // and among those of its node

@@ -21,7 +21,7 @@ StoreSocket listen_for_store(const Placement& placement);
 // connects is refused. Throws core::InternalError.
 StoreSocket reserve_port();
 
-// What reserve_port() returned, listening from now on. Throws core::UsageError.
+// Makes the result of reserve_port() listen. Throws core::UsageError.
 StoreSocket start_listening(StoreSocket reserved);
 
 // The process that serves the store at the listening `fd`. A signal that is sent to all processes

@@ -6,13 +6,13 @@
 
 namespace scaletrain::launcher {
 
-// What a task sees of its node.
+// Resources of its node that a task sees.
 struct TaskView {
   int gpus = 0;
   int cpus = 1;
 };
 
-// Where the task's worker stands. GPUs count unless `on_cpu`: a task sees its own one, or all of
+// Returns the task's placement. GPUs count unless `on_cpu`: a task sees its own one, or all of
 // its node and takes the one of its number there. Throws core::UsageError, with the line for the
 // batch script, where GPUs and tasks do not fit.
 Placement place_task(const SlurmStep& step, const TaskView& view, bool on_cpu);

@@ -12,7 +12,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-// Of nvml.h.
+// Constants of nvml.h.
 constexpr int kNvLinkCapability = 2;  // NVML_P2P_CAPS_INDEX_NVLINK
 constexpr std::array<std::pair<int, GpuPath>, 4> kAncestors{{{20, GpuPath::kSwitch},
                                                              {30, GpuPath::kHostBridge},

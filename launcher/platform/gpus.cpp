@@ -15,7 +15,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-// Of nvml.h: its functions return 0 for success.
+// Types of nvml.h: its functions return 0 for success.
 struct PciInfo {
   std::array<char, 16> legacy_id;
   unsigned domain, bus, device, device_id, subsystem_id;
@@ -54,7 +54,7 @@ Gpu describe_gpu(const Nvml& nvml, Handle device) {
 const Gpu* named_gpu(const std::vector<Gpu>& gpus, std::string_view entry) {
   const auto matches = [&](const Gpu& gpu) {
     if (entry.starts_with("GPU-")) return gpu.uuid.starts_with(entry);
-    // Of older drivers: MIG-GPU-<uuid>/<instance>/<instance>.
+    // Older drivers: MIG-GPU-<uuid>/<instance>/<instance>.
     if (entry.starts_with("MIG-GPU-")) {
       return gpu.uuid == entry.substr(4, entry.find('/') - 4);
     }

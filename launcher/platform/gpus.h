@@ -34,8 +34,8 @@ std::vector<std::string> device_entries(std::string_view list);
 // first that names no device.
 std::vector<Gpu> visible_of(const std::vector<Gpu>& gpus, const std::optional<std::string>& list);
 
-// Those that CUDA_VISIBLE_DEVICES leaves of this machine's, as CUDA would show them; without the
-// driver's library those in /proc/driver/nvidia/gpus, with their UUIDs and PCI addresses alone.
+// GPUs of this machine that CUDA_VISIBLE_DEVICES permits, as CUDA would show them; without the
+// driver's library the ones in /proc/driver/nvidia/gpus, with their UUIDs and PCI addresses alone.
 std::vector<Gpu> visible_gpus_here();
 int count_gpus();
 

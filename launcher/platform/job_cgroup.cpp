@@ -44,7 +44,7 @@ std::vector<pid_t> members(const fs::path& cgroup) {
   return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
 }
 
-// Those that members of it made too; their files go with the folders.
+// Removes a cgroup and the ones that its members made; their files go with the folders.
 bool remove_folders(const fs::path& cgroup) {
   if (::rmdir(cgroup.c_str()) == 0 || errno == ENOENT) return true;
   std::error_code error;
@@ -52,7 +52,7 @@ bool remove_folders(const fs::path& cgroup) {
   for (const auto& entry : fs::recursive_directory_iterator(cgroup, error)) {
     if (entry.is_directory(error)) folders.push_back(entry.path());
   }
-  std::reverse(folders.begin(), folders.end());  // what is inside another goes first
+  std::reverse(folders.begin(), folders.end());  // inner folders go first
   for (const fs::path& folder : folders) {
     if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) return false;
   }
@@ -103,7 +103,7 @@ void JobCgroup::make() {
 
 void JobCgroup::release() const {
   if (!folder_) return;
-  // What a member starts meanwhile takes another round.
+  // Processes that a member starts meanwhile take another round.
   for (int round = 0; !remove_folders(path_) && round < kMostRounds; ++round) {
     for (const pid_t member : members(path_)) {
       write_text(path_.parent_path() / "cgroup.procs", std::to_string(member));
@@ -114,7 +114,7 @@ void JobCgroup::release() const {
 void JobCgroup::end() const {
   if (path_.empty()) return;
   const core::SteadyTime limit = core::now() + kCgroupPatience;
-  write_text(path_ / "cgroup.kill", "1");  // from Linux 5.14 on; before, one by one
+  write_text(path_ / "cgroup.kill", "1");  // Linux 5.14 and newer; older: one by one
   while (!remove_folders(path_) && core::now() < limit) {
     for (const pid_t member : members(path_)) ::kill(member, SIGKILL);
     std::this_thread::sleep_for(kCgroupLook);

@@ -13,8 +13,8 @@ namespace scaletrain::launcher {
 // "" where no mount shows it.
 std::filesystem::path find_cgroup(std::string_view mounts, std::string_view cgroups);
 
-// That of this process; "" under Slurm too, which ends what is in the cgroup of a step and looks
-// into none below.
+// Cgroup of this process; "" under Slurm too, which ends the processes in a step's cgroup but in
+// none below it.
 std::filesystem::path own_cgroup();
 
 class JobCgroup {

@@ -10,7 +10,7 @@ namespace scaletrain::launcher {
 // so: the first stays high when all have ended, the second is chance.
 double busy_threads(const std::string& loadavg);
 
-// Of this machine now.
+// Busy threads of this machine now.
 double busy_threads_now();
 
 }  // namespace scaletrain::launcher

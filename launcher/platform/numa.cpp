@@ -211,7 +211,7 @@ std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
                            "start one worker for each GPU at most");
   }
   const Topology topology(sys, allowed);
-  std::vector<int> nodes;  // of each GPU, or of each worker where there is none
+  std::vector<int> nodes;  // NUMA node of each GPU, or of each worker without GPUs
   nodes.reserve(std::max(gpus.size(), count));
   for (const std::string& gpu : gpus) nodes.push_back(topology.node_of_gpu(gpu));
   for (std::size_t i = 0; gpus.empty() && i < count; ++i) {

@@ -1,7 +1,7 @@
-// Which CPUs each worker of this node may run on (--numa-binding), from the topology in /sys.
+// NUMA binding: CPUs on which each worker of this node may run (--numa-binding), from /sys.
 //
 // The rules are torchrun's (torch/numa/binding.py): the GPU of a worker is the one whose number is
-// its local rank. Where there is no GPU the workers are spread over the NUMA nodes evenly. Memory
+// its local rank. Without GPUs the workers are spread evenly over the NUMA nodes. Memory
 // follows: Linux gives a thread pages of the node that it runs on.
 #pragma once
 
@@ -27,7 +27,7 @@ std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
                                            const std::set<int>& allowed,
                                            const std::filesystem::path& sys = "/sys");
 
-// The same for this machine; empty for mode "": no binding.
+// Binding on this machine; empty for mode "": no binding.
 std::vector<std::vector<int>> bind_workers_here(const std::string& mode, int workers);
 
 }  // namespace scaletrain::launcher

@@ -13,10 +13,10 @@ namespace scaletrain::launcher {
 // Throws core::UsageError naming `flag` for a signal that cannot be caught.
 std::vector<int> parse_signals(const std::string& flag, const std::string& text);
 
-// From construction on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and `more` wait in `fd`
-// instead of ending this process, to its end: one that comes as it leaves must not change its exit
-// status. One that was ignored (nohup) stays ignored. From then on no log line waits for the
-// console (core::limit_log_wait).
+// Once it is constructed, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and `more` wait in
+// `fd` instead of ending this process, to its end: one that comes as it leaves must not change its
+// exit status. One that was ignored (nohup) stays ignored. Log lines no longer wait for the console
+// (core::limit_log_wait).
 class StopSignals {
  public:
   explicit StopSignals(const std::vector<int>& more);

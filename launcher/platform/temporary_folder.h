@@ -1,4 +1,4 @@
-// Where temporary files go.
+// Folder for temporary files.
 #pragma once
 
 #include <filesystem>

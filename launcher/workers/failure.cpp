@@ -105,7 +105,7 @@ std::string end_of(const Failure& failure) {
                      failure.step >= 0 ? fmt::format(", step {}", failure.step) : "");
 }
 
-// What happened and to whom, the first line of the report.
+// First line of the report: the failure and the worker.
 std::string headline(const Failure& failure) {
   if (!failure.hang.empty()) {
     return fmt::format("{} (local rank {}, pid {})", failure.hang, failure.local_rank, failure.pid);
@@ -166,7 +166,7 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
                  .log = first.plan->log,
                  .last_lines = first.end->last_lines,
                  .followed = first.followed};
-  // What it would have ended with, had it had the time.
+  // The status with which it would have ended, given the time.
   if (!first.followed && ended_by_us(*first.end)) result.status = {.code = 1};
   if (first.file) {
     result.cause = first.file->message;
@@ -211,7 +211,7 @@ std::vector<std::string> lines_beside_cause(const Failure& failure) {
   return lines;
 }
 
-// What follows the first line.
+// The report after the first line.
 std::string details(const Failure& failure) {
   std::string text = hint(failure);
   for (const std::string& line : failure.hang_lines) text += "\n  " + line;

@@ -1,4 +1,4 @@
-// Which worker failed first, and the report of it.
+// The worker that failed first, and the report of it.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ struct Failure {
   pid_t pid = 0;
   core::ExitStatus status{};
   double time = 0;                        // Unix seconds
-  std::string cause{};                    // from its error file; "": it left none
+  std::string cause{};                    // text of its error file; "": it left none
   std::int64_t step = -1;                 // -1: not known
-  std::string error_file{};               // where the cause lies; "": nowhere
+  std::string error_file{};               // path of the file with the cause; "": none
   std::string log{};                      // its standard error; "": not kept
-  std::vector<std::string> last_lines{};  // of its standard error
+  std::vector<std::string> last_lines{};  // the end of its standard error
   std::vector<std::string> others{};      // "rank 0: exit code 75", those that failed after it
   bool followed = false;                  // another failure made it fail: it lost a peer
-  std::string hang{};  // what it was that hung (launcher/workers/hang.h); "": it did not
-  std::vector<std::string> hang_lines{};  // what is known of the hang
+  std::string hang{};  // description of its hang (launcher/workers/hang.h); "": none
+  std::vector<std::string> hang_lines{};  // details of the hang
 };
 
 // The first failure among the ended workers, nullopt where all succeeded or were outlived. The
@@ -41,7 +41,7 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
 
 // The report, several lines, without a newline at the end.
 std::string render(const Failure& failure);
-// Of one without which the others go on; `with_it`: what is lost with it, a clause.
+// Report of a failure that the others survive; `with_it`: a clause on what is lost with it.
 std::string render_lost(const Failure& failure, const std::string& with_it = "");
 // "rank 2 (killed by SIGKILL, step 40)", "node 3 (lost)".
 std::string short_text(const Failure& failure);

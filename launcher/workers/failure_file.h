@@ -25,7 +25,7 @@ struct FailureFile {
   std::optional<std::string> signal{};  // "SIGKILL"
   std::string cause{};                  // or what hung
   std::optional<std::int64_t> step{};
-  std::vector<std::string> hang{};  // what is known of it; empty: nothing hung
+  std::vector<std::string> hang{};  // details of the hang; empty: nothing hung
   std::string log{};
   std::vector<std::string> last_lines{};
 };
@@ -38,7 +38,7 @@ std::string to_json(const FailureFile& file);
 // Writes FOLDER/failure.json; where it cannot, warns.
 void write_failure(const std::filesystem::path& folder, const Failure& failure, int attempt);
 
-// What FOLDER/failure.json says; nullopt where there is none or none that can be read.
+// Reads FOLDER/failure.json; nullopt if it does not exist or is not readable.
 std::optional<FailureFile> read_failure(const std::filesystem::path& folder);
 
 }  // namespace scaletrain::launcher

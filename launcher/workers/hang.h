@@ -1,4 +1,4 @@
-// Which worker holds up the others, from what each of them reported last.
+// Hang detection: finds the worker that holds up the others from their last heartbeats.
 #pragma once
 
 #include <sys/types.h>
@@ -21,26 +21,26 @@ struct Hang {
   pid_t pid = 0;
   std::int64_t step = -1;  // -1: not known
   std::string what{};      // "rank 5 on host b never arrived at all-reduce 812 of step 120"
-  std::vector<std::string> lines{};  // what is known of it and of the others
-  std::string stacks{};              // of all threads of all workers here
+  std::vector<std::string> lines{};  // details of it and of the others
+  std::string stacks{};              // stacks of all threads of all workers here
   bool followed = false;             // it waits for a peer, who is not on this node
 };
 
-// What is known of one worker that runs.
+// Last known state of a running worker.
 struct RankView {
   int rank = 0;
   int local_rank = 0;
   pid_t pid = 0;
-  bool stopped = false;       // by a signal or a debugger
+  bool stopped = false;       // stopped by a signal or a debugger
   bool others_ahead = false;  // another rank of this node has entered more collectives
   std::chrono::duration<double> silent{0};
-  std::optional<std::string> text{};  // of a program's beat file; ours have `beat`
+  std::optional<std::string> text{};  // content of a program's heartbeat file; ours have `beat`
   bool unwatched = false;             // a program that has not beaten yet
   core::BeatState beat{};
 };
 
-// Whether it may be peers that it waits for: it is in a collective or joins, and nobody here is
-// ahead of it.
+// True if the worker may be waiting for peers: it is in a collective or in the rendezvous, and no
+// worker here is ahead of it.
 bool waits_for_peers(const RankView& view);
 
 // The worker that is behind, of those that are watched: one that was stopped, else the one that has
@@ -53,8 +53,8 @@ std::optional<std::size_t> find_behind(const std::vector<RankView>& views);
 // node's launcher knows better what happened.
 inline constexpr std::chrono::seconds kPeersTurn{3};
 
-// Whether the worker that is behind has been silent for longer than it may be. One that waits for
-// peers is not judged while any rank of the job beats: `job_silent` is how long none has.
+// True if the worker that is behind has been silent for longer than `timeout`. A worker that waits
+// for peers is spared while any rank of the job beats; none has for `job_silent`.
 bool is_hung(const RankView& behind, std::chrono::duration<double> job_silent,
              std::chrono::milliseconds timeout);
 

@@ -40,7 +40,7 @@ std::string words(int fd) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-// Of the workers that run; 0 where none does.
+// Shortest silence of the running workers; 0 if none runs.
 std::chrono::duration<double> shortest_silence(const std::vector<RankView>& views) {
   const auto shortest =
       std::min_element(views.begin(), views.end(),

@@ -44,8 +44,8 @@ class HangWatch {
   // The step that one of ours is in, or was when it ended; 0: it has begun none.
   std::int64_t step_of(int local_rank) const;
 
-  // What each of the workers that run reported last; sends the other nodes how long none has. Logs
-  // once that no program has beaten for the time-out, so that none is watched.
+  // Returns the last report of each running worker; tells the other nodes how long none has come.
+  // Logs once if no program has sent a heartbeat within the timeout, so that none is watched.
   std::vector<RankView> look(const std::vector<RunningWorker>& running);
 
   // The verdict, with stacks, where the job hangs; to be called with what look() said. `group_of`:
@@ -57,7 +57,7 @@ class HangWatch {
  private:
   struct Watched {
     core::Descriptor file;
-    std::optional<core::BeatReader> reader{};  // of ours
+    std::optional<core::BeatReader> reader{};  // our own workers'
     std::string seen{};
     core::SteadyTime changed;
     bool is_watched = true;
@@ -67,13 +67,13 @@ class HangWatch {
   std::optional<core::BeatCollective> collective(std::int64_t number) const;
   void describe(const std::vector<RankView>& views, std::size_t behind, Hang& hang) const;
 
-  std::vector<Watched> workers_;  // by local rank
+  std::vector<Watched> workers_;  // indexed by local rank
   std::chrono::milliseconds timeout_;
   int world_size_;
   SilenceExchange exchange_;
   std::chrono::duration<double> job_silent_{0};
   core::SteadyTime looked_;
-  std::optional<core::SteadyTime> note_at_;  // where none is watched yet
+  std::optional<core::SteadyTime> note_at_;  // set while none is watched yet
 };
 
 }  // namespace scaletrain::launcher

@@ -24,12 +24,12 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kSessionPatience{10'000}, kSessionLook{1};
 
-// What the keeper reads: the number of a worker that starts, that number negative where it is
+// Messages to the keeper: the pid of a worker that starts, the negative pid of a worker that is
 // forgotten, or this.
 constexpr pid_t kOrderlyEnd = 0;
 
-// Whether there was anything left of them to be killed. A worker leads a session, which what it
-// starts leaves by setsid(2) only.
+// Kills the sessions of the workers; true if a process was left. A worker leads a session, which
+// its child processes leave by setsid(2) only.
 bool kill_sessions(const std::set<pid_t>& workers) {
   for (const pid_t worker : workers) ::kill(-worker, SIGKILL);
   bool found = false;

@@ -1,7 +1,7 @@
 // A process that outlives the launcher for the moment that it takes to end what workers have left:
 // they die with the launcher, but not what they have started.
 //
-// It sleeps on a pipe that closes with the launcher. Where no word of an orderly end came before,
+// It sleeps on a pipe that closes with the launcher. If no message of an orderly end came before,
 // it kills all that is in the job's cgroup, and the sessions of the workers that were not
 // forgotten.
 #pragma once

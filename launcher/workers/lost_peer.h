@@ -1,4 +1,4 @@
-// Whether a program's error only says that another rank is gone.
+// Recognizes errors of a program that only report the loss of another rank.
 #pragma once
 
 #include <string_view>

@@ -44,7 +44,7 @@ std::string readable(std::string_view line) {
                      place.substr(plus + 1), file);
 }
 
-// Whether the thread wrote its stack.
+// Asks a thread for its stack; true if it wrote it.
 bool ask(pid_t pid, pid_t thread, int signal, const core::BeatReader& beat,
          core::SteadyTime deadline) {
   const std::uint32_t before = beat.state().stacks;

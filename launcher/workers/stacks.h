@@ -22,7 +22,7 @@ struct ThreadStack {
 std::vector<ThreadStack> capture_stacks(pid_t pid, const core::BeatReader& beat,
                                         core::SteadyTime deadline);
 
-// What the worker wrote, as stacks.
+// Parses the stacks that a worker wrote.
 std::vector<ThreadStack> parse_stacks(std::string_view text);
 
 }  // namespace scaletrain::launcher

@@ -27,8 +27,8 @@ class StopLadder {
   void ask(core::SteadyTime now);
   // The workers shall be killed, with or without having been asked; false: they have been.
   bool kill(core::SteadyTime now);
-  // What is due at `now`. kKill: the grace period is over, call kill(); kGiveUp, once: workers that
-  // were killed are still there.
+  // Returns the step due at `now`. kKill: the grace period is over, call kill(); kGiveUp, once:
+  // workers that were killed are still there.
   Step due(core::SteadyTime now);
   // When due() has something to say next; nullopt: nothing is awaited.
   std::optional<core::SteadyTime> deadline() const { return deadline_; }
@@ -36,7 +36,7 @@ class StopLadder {
  private:
   std::chrono::milliseconds grace_;
   bool stopping_ = false, killed_ = false, given_up_ = false;
-  std::optional<core::SteadyTime> deadline_;  // of the grace period, then of the kill
+  std::optional<core::SteadyTime> deadline_;  // the grace period's, then the kill's
 };
 
 }  // namespace scaletrain::launcher

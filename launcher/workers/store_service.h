@@ -17,12 +17,12 @@ class StoreService {
   // `fd` listens, and `server` serves there; -1: no store is served.
   StoreService(int fd, core::SpawnRequest server) : fd_(fd), server_(std::move(server)) {}
 
-  // What poll should watch for readability: the socket until the process has started, then its end;
+  // Descriptor to poll for readability: the socket until the process has started, then its end;
   // -1: nothing any more.
   int watched_fd() const;
   // Call when poll reported it. Why the workers cannot go on; "": they can.
   std::string advance();
-  // Of the process, where it has started.
+  // Process id; nullopt before the process has started.
   std::optional<pid_t> pid() const;
 
  private:

@@ -126,7 +126,7 @@ class Group {
 
   void see_ends() {
     std::vector<WorkerEnd> ends = workers_.take_ends();
-    // Of several that are seen at once, one that has lost a peer is not the cause.
+    // A worker that has lost a peer is not the cause if several ends are seen at once.
     for (const bool is_temporary : {false, true}) {
       for (WorkerEnd& end : ends) {
         const bool is_so = end.status.code == static_cast<int>(core::ExitCode::kTemporary);
@@ -252,10 +252,10 @@ class Group {
   WorkerSet workers_;
   StoreService store_;
   StopLadder ladder_;
-  int stop_signal_ = 0;  // that the workers were sent
+  int stop_signal_ = 0;  // signal sent to the workers
   Periodic beat_, watch_, reap_;
   bool nodes_changed_ = false;
-  std::map<int, Hang> hangs_;  // by rank, of workers that the others outlive
+  std::map<int, Hang> hangs_;  // keyed by rank, for workers whose loss is tolerated
   std::set<int> taken_along_;  // ranks, by those
   GroupEnd result_;
 };

@@ -18,7 +18,7 @@
 
 namespace scaletrain::launcher {
 
-// What is heard of the job's other nodes.
+// News from the job's other nodes.
 struct NodesWord {
   bool stop = false;  // the workers shall be stopped
   std::vector<int>
@@ -29,10 +29,10 @@ struct GroupOptions {
   std::chrono::milliseconds grace{0};
   // Foreign programs: when the first client knocks here, the store is served (-1: never).
   int store_fd = -1;
-  // What a worker is sent for a signal that the launcher heard.
+  // Maps a signal that the launcher received to the one that a worker is sent.
   std::function<int(int)> forwarded = [](int signal) { return signal; };
   const Keeper* keeper = nullptr;       // ends what workers leave where this process is killed
-  std::vector<pid_t> other_children{};  // of this process, whose ends others wait for
+  std::vector<pid_t> other_children{};  // child processes that others wait for
   // Called for every worker once it runs.
   std::function<void(const WorkerPlan&, pid_t)> started = [](const WorkerPlan&, pid_t) {};
   // Called every `beat_every`; a returned text is a reason to stop the workers.
@@ -40,8 +40,8 @@ struct GroupOptions {
   std::chrono::milliseconds beat_every{0};
   // Called when a worker has failed, before the launcher stops the others.
   std::function<void()> peer_lost = [] {};
-  // Whether the others go on where this one has failed; null: they never do. One that hangs is
-  // asked about as if it had been killed, which it is then.
+  // Returns true if the others go on after this worker failed; null: they never do. A hanging
+  // worker is passed as if it had been killed, and then is killed.
   std::function<bool(const WorkerEnd&)> may_be_lost{};
   // The ranks that cannot go on without one that the others do: they are killed, and the others go
   // on without them too.

@@ -1,5 +1,5 @@
-// What the workers of one attempt print, where it passes through the launcher: their relays, and
-// the two consoles that these share.
+// Output of the workers of one attempt that passes through the launcher: their relays, and the two
+// consoles that these share.
 #pragma once
 
 #include <poll.h>
@@ -53,7 +53,7 @@ class WorkerOutput {
 
   // Passes on what has arrived so far; the workers have ended.
   void finish();
-  // Of a worker's standard error; empty where it was not relayed.
+  // Last lines of a worker's standard error; empty if it was not relayed.
   std::vector<std::string> last_lines(int local_rank) const;
 
  private:

@@ -10,11 +10,11 @@
 
 namespace scaletrain::launcher {
 
-// What happens with one output stream of a worker.
+// Destination of one output stream of a worker.
 struct StreamPlan {
   bool relayed = false;  // through the launcher to its own stream; otherwise as the request says
   bool unseen = false;   // a user's program writes to the launcher's own stream, past the launcher
-  std::string prefix{};  // of every line that is relayed
+  std::string prefix{};  // prepended to every relayed line
   std::string copy{};    // a file for a copy of what is relayed; "": none
   std::string filtered{};  // a file for its lines that have one of `wanted`; "": none
   std::vector<std::string> wanted{};
@@ -27,8 +27,8 @@ struct WorkerPlan {
   StreamPlan standard_output, standard_error;
   std::string error_file{};  // torchrun's; "": none
   int verdict_fd = -1;       // a file in memory where our own workers write the same; -1: none
-  std::string log{};     // where its standard error lies; "": it passed through the launcher only
-  std::string device{};  // that the worker uses, for reports; "": not known
+  std::string log{};         // file of its standard error; "": it passed through the launcher only
+  std::string device{};      // the worker's device, for reports; "": not known
   bool reports_lost_peer = false;  // exit code 75 means that it lost a peer: our own workers
 };
 
@@ -46,9 +46,9 @@ struct WorkerEnd {
   core::ExitStatus status;
   double time = 0;                        // Unix seconds at which the launcher saw it
   bool was_stopped = false;               // the launcher had sent it a signal before
-  bool was_killed = false;                // that was SIGKILL, or SIGKILL after another
+  bool was_killed = false;                // it had sent SIGKILL, at once or after another
   bool was_outlived = false;              // it failed, and the others went on without it
-  std::vector<std::string> last_lines{};  // of standard error, where it was relayed
+  std::vector<std::string> last_lines{};  // the end of standard error, if it was relayed
 };
 
 }  // namespace scaletrain::launcher

@@ -15,7 +15,7 @@ namespace scaletrain::launcher {
 
 class WorkerSet {
  public:
-  // From now on this process adopts the orphans of its children. `keeper` may be null. Throws
+  // Makes this process adopt the orphans of its children. `keeper` may be null. Throws
   // core::Error where the system refuses a descriptor.
   explicit WorkerSet(const Keeper* keeper);
 
@@ -24,12 +24,12 @@ class WorkerSet {
   pid_t start(const WorkerPlan& plan, core::SpawnRequest request);
 
   std::size_t running() const;
-  std::vector<RunningWorker> views() const;  // of those that run
+  std::vector<RunningWorker> views() const;  // the running workers
 
   // Readable when a worker has ended.
   int ends_fd() const { return ends_.get(); }
-  // Those that have ended since the last call, in the order of their ends, which the kernel keeps:
-  // the first of several that are seen at once is the cause. Without their last lines.
+  // Returns the workers that ended since the last call, in the order of their ends, which the
+  // kernel keeps: the first of several is the cause. Their last lines are not included.
   std::vector<WorkerEnd> take_ends();
 
   // To all that run, with their process groups; from then on they count as stopped, and as killed

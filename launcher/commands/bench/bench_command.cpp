@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 
 struct BenchRequest {
   std::string what, nproc;  // "": as many ranks as a copy of the model needs
-  // Of "exposed".
+  // Options of "exposed".
   int nnodes = 1, rank = 0;
   double latency_us = 10, inside_gbs = 100, between_gbs = 10;
   std::int64_t steps = 20;

@@ -1,4 +1,4 @@
-// What a recipe costs with each technique, as rows for a person and as JSON.
+// Costs of a recipe with each technique, as rows for the console and as JSON.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace scaletrain::launcher {
 
 struct Cost {
   recipe::Technique technique;
-  nlohmann::ordered_json answer;  // of the worker (app/worker/bench_command.h); null: it failed
+  nlohmann::ordered_json answer;  // the worker's (app/worker/bench_command.h); null: it failed
   int exit_status = 0;
 };
 
@@ -32,7 +32,7 @@ std::string bench_text(const BenchReport& report);
 // failed "exit_code" alone.
 std::string bench_json(const BenchReport& report);
 
-// What one rank waits for, of a worker's {"step_s", "exchange_s", "exposed_s", "calls", "bytes"}.
+// Exposed communication of a rank, from {"step_s", "exchange_s", "exposed_s", "calls", "bytes"}.
 std::string exposed_text(const nlohmann::ordered_json& answer);
 
 }  // namespace scaletrain::launcher

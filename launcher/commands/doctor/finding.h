@@ -10,8 +10,8 @@ struct Finding {
   enum class State { kOk, kWarning, kFailed };
   State state = State::kOk;
   std::string name;      // "disk", "open files"
-  std::string found;     // what is so
-  std::string remedy{};  // what to do; "" where all is well
+  std::string found;     // observed state
+  std::string remedy{};  // suggested remedy; "": all is well
 };
 
 using Findings = std::vector<Finding>;

@@ -31,7 +31,7 @@ constexpr std::int64_t kFewProcesses = 256, kEnoughProcesses = 4096;
 constexpr std::int64_t kEnoughSharedBytes = 1 << 30;
 constexpr std::int64_t kFewDiskBytes = 64 << 20, kEnoughDiskBytes = 10LL << 30;
 constexpr std::size_t kProbeBytes = 4 << 20;
-constexpr double kBusyShare = 0.1;  // of the cores; ranks wait for the one that has to share
+constexpr double kBusyShare = 0.1;  // share of the cores; ranks wait for the one that has to share
 constexpr double kClockSkewS = 5;
 constexpr double kFirstSensibleTime = 1704067200;  // 2024
 

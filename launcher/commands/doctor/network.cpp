@@ -83,7 +83,7 @@ bool is_loopback(const sockaddr* address) {
   return ntohl(four->sin_addr.s_addr) >> 24U == IN_LOOPBACKNET;
 }
 
-// Whether this machine has the address: only then can a socket be bound to it.
+// True if this machine has the address: only then can a socket be bound to it.
 bool is_local(const sockaddr* address, socklen_t length) {
   const core::Descriptor fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   return fd && bind(fd.get(), address, length) == 0;

@@ -11,9 +11,9 @@
 
 namespace scaletrain::launcher {
 
-// Of each axis that has several ranks, innermost first, while its groups are inside a node: the
-// longest path between two GPUs of a group, where local rank number i has GPU number i. Nothing
-// where `paths` are not those of `ranks_per_node` GPUs at least.
+// Longest path between two GPUs of a group, for each mesh axis with several ranks whose groups lie
+// inside a node, innermost first; local rank i has GPU i. Empty if `paths` cover fewer than
+// `ranks_per_node` GPUs.
 std::vector<Explained> device_rows(const core::MeshPlan& mesh, int ranks_per_node,
                                    const GpuPaths& paths);
 

@@ -61,7 +61,7 @@ struct Subject {
   const LaunchOptions& options;
 };
 
-// What follows from several flags at once, under the name of the flag that it is about.
+// Value that follows from several flags at once, listed under the name of the flag it concerns.
 struct Resolved {
   std::string value;
   bool by_slurm = false;
@@ -83,7 +83,7 @@ std::map<std::string, Resolved> resolve(const LaunchOptions& options) {
           {"master-port", {port(here), port(here) != port(alone)}}};
 }
 
-// Of a flag that was not given; "": it has no value then.
+// Default of a flag that was not given; "": it has no value then.
 std::string default_of(const std::string& name, const Subject& subject) {
   const bool is_program = subject.program.has_value();
   if (name == "hang-timeout") return is_program ? kProgramHangTimeout : kRecipeHangTimeout;
@@ -100,7 +100,7 @@ std::string value_of(const CLI::Option& option, const Subject& subject) {
   return value.empty() ? option.get_default_str() : value;
 }
 
-// Whether the flag means something for what is launched.
+// True if the flag applies to the launched recipe or program.
 bool is_for(const CLI::Option& option, const Subject& subject) {
   const std::string& help = option.get_description();
   if (help.starts_with("refused: ")) return false;
@@ -177,7 +177,7 @@ void explain_devices(const core::MeshPlan& mesh, int ranks_per_node, Explanation
   }
 }
 
-// Where the ranks stand, and what the model costs each of them.
+// Explains the positions of the ranks, and the memory and traffic of the model on each.
 void explain_ranks(const recipe::Recipe& recipe, const Placement& placement,
                    Explanation& explanation) {
   if (placement.world_size() == 1) return;
@@ -205,7 +205,7 @@ Explained program_threads(const Placement& placement) {
   return {"OMP_NUM_THREADS", "not set", "default with one worker"};
 }
 
-// Of the first worker; `recipe` is null for a program.
+// Variables of the first worker; `recipe` is null for a program.
 std::vector<Explained> worker_rows(const Subject& subject, const Placement& placement,
                                    const recipe::Recipe* recipe) {
   const core::WorkerEnv env = worker_env(placement, 0);

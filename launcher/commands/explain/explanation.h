@@ -1,4 +1,4 @@
-// What a command would use: names, values and where each came from.
+// Explains what a command would use: names, values and the origin of each.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct Explained {
 struct Explanation {
   std::string title = "launch";      // the command
   std::vector<Explained> launch{};   // its flags and what follows from them
-  std::vector<Explained> runs{};     // of a command that makes several: name, folder, recipe
+  std::vector<Explained> runs{};     // for a command with several runs: name, folder, recipe
   std::vector<Explained> recipe{};   // the keys; empty for a program, and for several recipes
-  std::vector<Explained> mesh{};     // of a recipe on several ranks: where they stand
+  std::vector<Explained> mesh{};     // positions of the ranks of a multi-rank recipe
   std::vector<Explained> memory{};   // bytes of a rank by kind
-  std::vector<Explained> traffic{};  // what a rank gives to exchanges in a step
+  std::vector<Explained> traffic{};  // bytes that a rank passes to collectives per step
   std::vector<Explained> worker{};   // variables of this node's first worker
   std::vector<std::string> notes{};  // flags without effect
 };
@@ -26,8 +26,8 @@ struct Explanation {
 // Tables for a person; a value that is too long is cut.
 std::string to_text(const Explanation& explanation);
 // {"launch": [{"name", "value", "from"}, ...], "recipe": [...], "worker": [...], "notes": [...]};
-// another command has its own name in place of "launch", and "runs" in place of "worker". Where it
-// is on several ranks, "mesh", "memory" and "traffic" too.
+// another command has its own name in place of "launch", and "runs" in place of "worker". With
+// several ranks also "mesh", "memory" and "traffic".
 std::string to_json(const Explanation& explanation);
 
 }  // namespace scaletrain::launcher

@@ -19,8 +19,8 @@ using Words = std::vector<std::string>;
 std::string long_name(const CLI::Option& option);
 // The word with which a person gave the option, else its variable, else "default".
 std::string origin(const CLI::Option& option, const Words& words);
-// What was given, "on" or "off" for a flag without a value; of several values that one is used of,
-// the last.
+// The value that was given, "on" or "off" for a flag without a value; the last of several if only
+// one is used.
 std::string given_value(const CLI::Option& option);
 
 // All of them; values that were not given are the defaults that the options know.

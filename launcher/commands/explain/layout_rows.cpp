@@ -55,14 +55,14 @@ std::string note_of(const std::string& kind, const Json& layout, const Json& ran
                      layout.at("per_device").get<std::int64_t>());
 }
 
-// Where bytes of `kind` lie; "": on the device.
+// Location of bytes of `kind`; "": on the device.
 std::string place_of(const std::string& kind, const recipe::Offload& offload) {
   if (kind == "parameters" && offload.parameters) return "host";
   if (kind != "optimizer" || !offload.optimizer) return "";
   return offload.optimizer_folder.empty() ? "host" : "file";
 }
 
-// What an optimizer on the host works on, as large as the gradients of what the rank updates.
+// Host buffers of an offloaded optimizer, as large as the gradients that the rank applies.
 std::vector<Explained> copies_of_host(const Json& rank, const recipe::Offload& offload,
                                       const std::string& prefix) {
   const double gradients = rank.at("bytes").value("gradients", 0.0);

@@ -1,4 +1,4 @@
-// What a recipe's layout costs the ranks of a job, as its worker finds it (app/worker/
+// Memory and traffic of a recipe's parallel layout per rank, computed by its worker (app/worker/
 // layout_command.h).
 #pragma once
 
@@ -19,8 +19,8 @@ namespace scaletrain::launcher {
 // core::UsageError with the last line of what the worker said.
 nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node);
 
-// Of the worker's answer: the bytes of a rank of each place of the pipeline by kind, and what such
-// a rank gives to each exchange of a step. What `offload` moves away from a device has rows behind
+// Rows from the worker's answer: bytes by kind of a rank of each pipeline stage, and the bytes that
+// it passes to each collective per step. State that `offload` moves off the device has rows after
 // the device's own.
 std::vector<Explained> memory_rows(const nlohmann::ordered_json& layout,
                                    const recipe::Offload& offload = {});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array kOutermostFirst = {core::Axis::kPipe, core::Axis::kReplica, core::Axis::kShard,
                                         core::Axis::kContext, core::Axis::kTensor};
-constexpr std::size_t kShown = 4;  // of a group's numbers
+constexpr std::size_t kShown = 4;  // shown numbers of a group
 
 // "0, 8, 16, ..., 1016"; "0-7" where they follow each other.
 std::string numbers(const std::vector<int>& all) {

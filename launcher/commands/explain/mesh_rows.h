@@ -1,4 +1,4 @@
-// Where the ranks of a recipe's mesh stand.
+// Positions of the ranks in a recipe's device mesh.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace scaletrain::launcher {
 // their places on each axis.
 std::vector<Explained> mesh_rows(const core::MeshPlan& mesh, int ranks_per_node);
 
-// What a person should know of it: groups that exchange most and are not inside a node.
+// Warnings about the mesh: groups with the most communication that span several nodes.
 std::vector<std::string> mesh_notes(const core::MeshPlan& mesh, int ranks_per_node);
 
 }  // namespace scaletrain::launcher

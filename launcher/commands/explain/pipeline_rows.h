@@ -1,4 +1,4 @@
-// What a recipe's pipeline does with a step, from the schedule that its ranks run.
+// Explains a step of a recipe's pipeline, from the schedule that its ranks run.
 #pragma once
 
 #include <vector>

@@ -10,7 +10,7 @@ namespace {
 
 using RecipeJson = nlohmann::ordered_json;
 
-// Where `pointer` was written. A text may stand for an object ("resnet18" for {"name":
+// Origin of the value at `pointer`. A text may stand for an object ("resnet18" for {"name":
 // "resnet18"}, "cosine" for {"decay": {"name": "cosine"}}): it wrote that one key.
 std::string origin_of(std::string pointer, const std::map<std::string, std::string>& origins) {
   while (true) {

@@ -12,7 +12,7 @@ namespace scaletrain::launcher {
 std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas) {
   const recipe::Sync& sync = recipe.sync;
   const recipe::Parallel& parallel = recipe.parallel;
-  // Of a replica; experts lie on several copies of all else.
+  // Ranks of a replica; experts are spread over several copies of all other layers.
   const std::int64_t ranks = std::max(parallel.shard, parallel.expert) * parallel.context *
                              parallel.tensor * parallel.pipeline;
   if (replicas == 1 || !sync.is_rare()) return {};

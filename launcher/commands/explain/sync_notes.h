@@ -1,4 +1,4 @@
-// What follows for a job whose replicas train alone.
+// Notes on a job whose replicas train on their own between synchronizations (local SGD, DiLoCo).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Of so many replicas; {} where replicas of one rank each exchange together.
+// Notes for `replicas` replicas; {} for one replica or if all synchronize every step.
 std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas);
 
 }  // namespace scaletrain::launcher

@@ -24,7 +24,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-constexpr std::int64_t kMostRecipeBytes = 1'000'000;  // of a ConfigMap, less its own words
+constexpr std::int64_t kMostRecipeBytes = 1'000'000;  // limit of a ConfigMap less its metadata
 constexpr std::size_t kMostNameBytes = 50;            // "-node-0-65535" follows in a host's name
 constexpr int kMostPods = 65536;
 constexpr int kMostGpus = 1024;

@@ -12,8 +12,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRecipeFolder = "/etc/scaletrain";
 constexpr const char* kNodeJob = "node";          // a JobSet's only replicated job
-constexpr const char* kOperatorName = "pytorch";  // of the container, as the operator asks for it
-constexpr int kRetryStatus = 175;                 // from 128 on the operator tries again
+constexpr const char* kOperatorName = "pytorch";  // name that the operator requires
+constexpr int kRetryStatus = 175;                 // the operator retries from 128 on
 
 Json metadata(const ManifestOptions& options) {
   Json result{{"name", options.name}};
@@ -32,7 +32,7 @@ Json recipe_map(const ManifestOptions& options) {
           {"data", files}};
 }
 
-// Where the nodes meet: the name that pod 0 has by its kind; "": they learn it otherwise.
+// Rendezvous host: the name of pod 0, by the manifest's kind; "": set by other means.
 std::string first_pod(const ManifestOptions& options) {
   if (options.nodes == 1 || options.kind == ManifestKind::kPyTorchJob) return "";
   if (options.kind == ManifestKind::kIndexedJob) return fmt::format("{0}-0.{0}", options.name);

@@ -1,7 +1,7 @@
 // The objects for Kubernetes that run a recipe: an Indexed Job with its headless service, a JobSet,
 // or a PyTorchJob of Kubeflow's training operator.
 //
-// The recipe's files are a ConfigMap. What our exit codes mean is a pod failure policy: 2, 65, 71
+// The recipe's files are a ConfigMap. A pod failure policy maps our exit codes: 2, 65, 71
 // and 76 end the job, 74, 75 and signals are tried again, and a pod that the cluster itself took
 // away does not count.
 #pragma once
@@ -17,12 +17,12 @@ enum class ManifestKind { kIndexedJob, kJobSet, kPyTorchJob };
 
 struct ManifestOptions {
   ManifestKind kind = ManifestKind::kIndexedJob;
-  std::string name{};        // of every object
+  std::string name{};        // name of every object
   std::string name_space{};  // "": kubectl's
   std::string image{};
   int nodes = 1;
-  int gpus = 0;                  // of a node
-  std::string cpus{}, memory{};  // of a node, as Kubernetes writes quantities; "": not asked for
+  int gpus = 0;                  // GPUs per node
+  std::string cpus{}, memory{};  // per node, as Kubernetes quantities; "": not requested
   int max_restarts = 10;
   int grace_s = 120;                                                // between SIGTERM and SIGKILL
   std::vector<std::pair<std::string, std::string>> recipe_files{};  // name, text; first the recipe

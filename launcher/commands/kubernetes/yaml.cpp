@@ -77,7 +77,7 @@ std::string key_text(const std::string& text) {
 
 void write_node(const Json& value, const std::string& indent, std::string& out);
 
-// What stands behind "key:" or "-"; `inner` is the indent of what lies in it.
+// Writes the value after "key:" or "-"; `inner` is the indent of its contents.
 void write_value(const Json& value, const std::string& inner, std::string& out) {
   if (value.is_structured()) {
     write_node(value, inner, out);

@@ -24,8 +24,8 @@ std::vector<std::vector<std::pair<std::string, std::string>>> combinations(
     const std::vector<Axis>& axes);
 
 // A folder's name for one combination: "lr-1e-4_per_device-16", the last parts of the keys;
-// letters, digits, '.', '_' and '-' only. What would be too long or ambiguous ends in a number of
-// its own.
+// letters, digits, '.', '_' and '-' only. A name that would be too long or ambiguous ends in a
+// unique number.
 std::string combination_name(const std::vector<std::pair<std::string, std::string>>& values);
 
 }  // namespace scaletrain::launcher

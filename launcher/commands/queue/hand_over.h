@@ -13,8 +13,8 @@ namespace scaletrain::launcher {
 // where a quote is not closed.
 std::vector<std::string> split_words(const std::string& text);
 
-// Jobs that Slurm has finished are done, those that it runs are running. Where its programs are not
-// on PATH only the first is seen.
+// Marks jobs that Slurm has finished as done and jobs that it runs as running. If its programs are
+// not on PATH, only finished jobs are seen.
 void ask_slurm(std::vector<QueuedJob>& jobs);
 
 // `LAUNCHER slurm RECIPE --set ... WORDS --submit` for each job that waits and is not in Slurm's

@@ -1,4 +1,4 @@
-// Where jobs run side by side: devices or CPUs, divided once.
+// Places for jobs that run side by side: devices or CPUs, divided once.
 #pragma once
 
 #include <set>
@@ -7,10 +7,10 @@
 
 namespace scaletrain::launcher {
 
-// What one job gets.
+// Devices and CPUs of one job.
 struct RunPlace {
   std::string devices{};    // for CUDA_VISIBLE_DEVICES; "": no GPUs
-  std::vector<int> cpus{};  // that the job may run on; empty: all
+  std::vector<int> cpus{};  // CPUs that the job may run on; empty: all
 };
 
 // The entries of --devices: "0,1", UUIDs, MIG instances, "cpu" for none; "" for all that are

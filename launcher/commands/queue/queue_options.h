@@ -17,8 +17,8 @@ namespace scaletrain::launcher {
 inline constexpr int kMostQueueJobs = 1024;
 
 struct QueueOptions {
-  std::vector<std::string> recipes{};  // of a queue
-  std::string recipe{};                // of a sweep
+  std::vector<std::string> recipes{};  // for a queue
+  std::string recipe{};                // for a sweep
   std::vector<std::string> axes{};
   std::vector<std::string> set{};
   std::string folder{};
@@ -43,7 +43,7 @@ int workers_of(const QueueOptions& options);
 // The jobs of a queue's recipes, or of a sweep's combinations; every mistake of a recipe is
 // reported here, before anything is started.
 std::vector<QueuedJob> jobs_of(const QueueOptions& options);
-// Where they would run side by side on this machine.
+// Places on this machine where they would run side by side.
 std::vector<RunPlace> places_of(const QueueOptions& options);
 
 }  // namespace scaletrain::launcher

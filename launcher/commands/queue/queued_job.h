@@ -17,8 +17,8 @@ struct QueuedJob {
     kDone,
     kFailed,
   };
-  int number = 0;                  // from 1: the order in which jobs are started
-  std::string name{};              // of the run
+  int number = 0;                  // order in which jobs are started, from 1
+  std::string name{};              // the run's name
   std::string recipe{};            // its file, absolute
   std::vector<std::string> set{};  // overrides of its keys
   // The keys that distinguish this run from the others of a sweep, with their values.
@@ -26,8 +26,8 @@ struct QueuedJob {
   std::string output{};  // the run's folder: no two jobs have the same
   State state = State::kWaiting;
   int starts = 0;
-  int exit_code = 0;      // of the last end
-  std::string devices{};  // of the last start: CUDA_VISIBLE_DEVICES; "": CPUs
+  int exit_code = 0;      // the last start's exit code
+  std::string devices{};  // CUDA_VISIBLE_DEVICES of the last start; "": CPUs
 };
 
 const char* name_of(QueuedJob::State state);

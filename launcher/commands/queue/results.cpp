@@ -37,7 +37,7 @@ ResultJson or_null(const std::optional<double>& value) {
   return value ? ResultJson(*value) : ResultJson();
 }
 
-// What the runs of `rows` choose their best by, each once.
+// Metrics by which the runs of `rows` choose their best checkpoint, without duplicates.
 std::vector<std::string> metrics_of(const std::vector<ResultRow>& rows) {
   std::vector<std::string> metrics;
   for (const ResultRow& row : rows) {
@@ -123,7 +123,7 @@ std::string as_csv(const std::vector<Cells>& lines) {
   return text;
 }
 
-// What its recipe, as it was resolved, chooses the best by.
+// Reads the metric by which the run's resolved recipe chooses the best checkpoint.
 void read_metric(const std::filesystem::path& run, RunResult& result) {
   std::ifstream file(run / "recipe.json");
   const nlohmann::json recipe = nlohmann::json::parse(file, nullptr, false);
@@ -134,7 +134,7 @@ void read_metric(const std::filesystem::path& run, RunResult& result) {
   result.lower_is_better = recipe.value(mode, "max") == "min";
 }
 
-// Whether `a` is to be shown in front of `b`, the best first, those without a result last.
+// True if `a` is shown before `b`: best first, runs without a result last.
 bool comes_first(const RunResult& a, const RunResult& b) {
   if (!a.best || !b.best) return a.best.has_value();
   return a.lower_is_better ? *a.best < *b.best : *a.best > *b.best;
@@ -144,7 +144,7 @@ bool comes_first(const RunResult& a, const RunResult& b) {
 
 RunResult read_result(const std::filesystem::path& run) {
   RunResult result;
-  std::map<std::int64_t, nlohmann::json> trained, validated;  // by step; later attempts win
+  std::map<std::int64_t, nlohmann::json> trained, validated;  // keyed by step; later attempts win
   std::map<int, Span> attempts;
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {

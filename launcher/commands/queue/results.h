@@ -1,4 +1,4 @@
-// What came of a run, from its metrics.jsonl.
+// Results of a run, from its metrics.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace scaletrain::launcher {
 
 struct RunResult {
   std::int64_t step = 0;             // the last that was written
-  std::optional<double> train_loss;  // of that step
-  std::string metric;                // what its recipe chooses the best by; "": it has not begun
+  std::optional<double> train_loss;  // at that step
+  std::string metric;                // metric that selects the best; "": it has not begun
   bool lower_is_better = false;
-  std::optional<double> best, last;  // of the validations, by the metric
+  std::optional<double> best, last;  // validation values of the metric
   std::optional<double> last_val_loss;
   double seconds = 0;  // trained, over all attempts
 };
 
-// Of a step that several attempts did, the last one counts; a torn line is passed over. All zero or
-// empty where there is no file.
+// Reads the metrics of `run`; the last attempt of a repeated step counts, a torn line is skipped.
+// All zero or empty if there is no file.
 RunResult read_result(const std::filesystem::path& run);
 
 enum class TableFormat { kText, kCsv, kJson };

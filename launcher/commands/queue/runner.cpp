@@ -205,12 +205,12 @@ class Runner {
   std::vector<QueuedJob>& jobs_;
   const std::vector<RunPlace>& places_;
   const RunnerOptions& options_;
-  std::vector<bool> busy_;  // by place
+  std::vector<bool> busy_;  // indexed by place
   std::vector<Running> running_;
   int stop_signal_ = 0;
   core::SteadyTime next_beat_{};
   bool lost_ = false;           // the lease, to another
-  std::exception_ptr trouble_;  // that ends the queue
+  std::exception_ptr trouble_;  // error that ends the queue
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace scaletrain::launcher {
 
 struct RunnerOptions {
-  std::filesystem::path folder;      // of the queue
+  std::filesystem::path folder;      // the queue's folder
   std::string launcher;              // the program `scaletrain`
   std::vector<std::string> flags{};  // for every launch: --nproc 2 --max-restarts 1
 };

@@ -59,7 +59,7 @@ std::vector<CompletionWord> values_of(const core::Flag& flag, const std::string&
 struct Cursor {
   const core::Command* command;
   const core::Flag* open_flag = nullptr;  // the last complete word is a flag that takes a value
-  bool in_program = false;                // behind --
+  bool in_program = false;                // after --
 };
 
 Cursor follow(const core::Command& table, const std::vector<std::string>& words) {

@@ -1,4 +1,4 @@
-// What may follow the words of a command line: completion in any shell asks for this.
+// Completion candidates that may follow the words of a command line, for any shell.
 #pragma once
 
 #include <string>

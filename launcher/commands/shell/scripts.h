@@ -1,4 +1,4 @@
-// What a shell reads to complete our command lines; it asks `scaletrain completion candidates`.
+// Completion scripts for shells; they call `scaletrain completion candidates`.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostValueBytes = 1000;
 
-// What neither a shell nor sbatch reads as anything but itself.
+// Characters that are special to neither a shell nor sbatch.
 constexpr std::string_view kPlain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@%,+=";
 

@@ -23,7 +23,7 @@ JobRecord read_job_record(const std::filesystem::path& run);
 std::string state_in_slurm(const std::filesystem::path& run);
 
 // The file that sbatch makes of --output's pattern: %A or %j the job, %a the array's task, %x the
-// job's name, %% a percent sign. Of an array, `job` is "123_4" and there is no %j. Throws
+// job's name, %% a percent sign. In an array `job` is "123_4" and there is no %j. Throws
 // core::UsageError for another pattern of Slurm's.
 std::string log_path(const std::string& pattern, const std::string& job, const std::string& name);
 

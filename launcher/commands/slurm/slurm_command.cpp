@@ -85,7 +85,7 @@ void submit(const Submission& submission) {
   core::log("submitted job {}; scaletrain slurm status {}", job, submission.runs.front().string());
 }
 
-// What the run has of its own beside its job; a job that has not begun has none.
+// Columns of the run in the job list; "-" for a job that has not begun.
 struct RunColumns {
   std::string step = "-", loss = "-", left = "-";
 };

@@ -35,7 +35,7 @@ namespace fs = std::filesystem;
 constexpr int kMostNodes = 65536;
 constexpr int kMostOnNode = 4096;
 
-// What the script needs as it is.
+// Options of sbatch that the script sets and that must not be changed.
 constexpr std::array<std::string_view, 15> kOurs{
     "array",      "export",  "gpus-per-node", "job-name",        "nodes",
     "no-requeue", "ntasks",  "output",        "ntasks-per-node", "open-mode",
@@ -57,7 +57,7 @@ SbatchOption parse_sbatch_flag(const std::string& text) {
   return {name, text.substr(equals + 1)};
 }
 
-// The same recipe as the job's launchers will read it.
+// Recipe as the job's launchers will read it.
 recipe::Recipe recipe_of(const LaunchOptions& launch, std::optional<int> task) {
   LaunchOptions read = launch;
   if (task) {

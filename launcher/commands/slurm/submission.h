@@ -36,9 +36,9 @@ void declare_slurm(CLI::App& command, SlurmOptions& options);
 
 struct Submission {
   std::string script{};
-  std::vector<std::string> arguments{};  // of the script: the recipe and flags for launch
+  std::vector<std::string> arguments{};  // for the script: the recipe and flags for launch
   std::string job_name{}, output_pattern{};
-  std::vector<int> tasks{};                   // of the array; empty: no array
+  std::vector<int> tasks{};                   // array task numbers; empty: no array
   std::vector<std::filesystem::path> runs{};  // the run's folder, or one for each task
 };
 
