@@ -35,7 +35,7 @@ class Mirroring {
 
  private:
   std::string place() const;
-  std::string what() const;  // that is to be copied
+  std::string what() const;  // text for messages: the copied files
   void warn_of_failure(const core::Error& error);
 
   Run& run_;
