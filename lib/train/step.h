@@ -29,7 +29,7 @@ namespace scaletrain::train {
 
 // What the host knows of a step when that is queued; this rank's alone but for the first two.
 struct StepFacts {
-  std::int64_t step = 0;  // from 0
+  std::int64_t step = 0;  // counted from 0
   double lr = 0;
   std::optional<double> weight_decay = {};  // where it changes
   double data_s = 0;                        // wait for data
@@ -47,7 +47,7 @@ struct StepResult {
   std::optional<double> loss_scale = {};  // what the loss was multiplied by, if it was
   std::vector<double> statistics = {};    // nn::Model::statistics()
   core::StopReason stop = core::StopReason::kNone;
-  std::uint64_t digest = 0;  // of the global batch
+  std::uint64_t digest = 0;  // digest of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;  // bad samples of all data coordinates
   bool save = false;         // rank 0 has asked for a checkpoint
