@@ -32,7 +32,7 @@ struct Learner {
   // rank is the one that counts tensors that every tensor-parallel rank has.
   units::TensorParts parts = {};
   bool counts_whole = true;
-  std::map<std::string, double> lr_scales;  // by parameter (lib/train/freeze.h)
+  std::map<std::string, double> lr_scales;  // factors by parameter (lib/train/freeze.h)
   std::vector<recipe::OptimizerGroup> groups;
   std::unique_ptr<precision::Precision> precision;
   std::unique_ptr<optim::Schedule> schedule;

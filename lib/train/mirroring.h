@@ -40,9 +40,9 @@ class Mirroring {
 
   Run& run_;
   Reporter& reporter_;
-  std::filesystem::path newest_;            // that was added
-  bool has_warned_ = false;                 // of a place that fails, until it works again
-  bool lags_ = false;                       // which was said
+  std::filesystem::path newest_;            // newest checkpoint added
+  bool has_warned_ = false;                 // about a failing target, until it works again
+  bool lags_ = false;                       // copies lag behind, and a warning said so
   std::unique_ptr<mirror::Mirror> mirror_;  // nullptr: no copies
 };
 
