@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, double>> named(const Run& run,
   return result;
 }
 
-// Describes the weights that evaluate local-SGD replicas.
+// Names the weights with which local-SGD replicas are evaluated.
 std::string weights_of_replicas(const recipe::Sync& sync) {
   if (!sync.is_rare()) return "";
   return sync.name == "diloco" ? "outer" : "mean";

@@ -73,7 +73,7 @@ class Reporter {
   std::unique_ptr<observe::MetricsWriter> metrics_;
   std::unique_ptr<observe::Progress> progress_;
   int console_fd_;
-  std::map<std::filesystem::path, std::string> files_;  // full text; kept in the run
+  std::map<std::filesystem::path, std::string> files_;  // full text; the run keeps them
 
   // Since the line before.
   std::int64_t window_steps_ = 0, window_samples_ = 0, window_exchanged_ = 0;

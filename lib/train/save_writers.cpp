@@ -19,7 +19,7 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::int64_t kLeastBytes = 256 << 20;  // least size for several writers with "auto"
+constexpr std::int64_t kLeastBytes = 256 << 20;  // least bytes for many writers with "auto"
 
 // Returns a token that no other run has.
 std::string new_token() {

@@ -82,7 +82,7 @@ class StepRunner {
   // `late`: what comes of a step is known when the next one is queued.
   StepRunner(StepParts parts, bool late);
 
-  // Queues step number `step` (counted from 0) at learning rate `lr`, on a CPU runs it; `trained_s`
+  // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s`
   // is this rank's training time. A `weight_decay` holds from here on. `save`: this rank asks for a
   // checkpoint behind the step. Reads no value of a tensor.
   void run(std::int64_t step, double lr, double trained_s,

@@ -64,8 +64,8 @@ class Trainer {
   // Evaluates the model and its averages; returns the result that chooses the best checkpoint.
   std::optional<EvalResult> measure_all(task::Split split);
   bool look_at_extra();                            // evaluates data.extra; false if interrupted
-  bool validate();                                 // true if it is among the best that are kept
-  bool rank_validation(const EvalResult& result);  // true if kept
+  bool validate();                                 // true if the result is kept among the best
+  bool rank_validation(const EvalResult& result);  // true if kept among the best
   bool validate_saved();  // validates a step that may be saved; true: save it again
   bool test();            // false where a stop cut it short
   core::ExitCode finish();
