@@ -181,7 +181,7 @@ class Planner {
   // Adds a step's share of the local-SGD synchronization of replicas.
   void add_weights(std::int64_t bytes) {
     if (job_.mesh.model_copies() == 1 || recipe_.sync.is_async()) return;
-    if (recipe_.compress) {  // error feedback of fp32 values
+    if (recipe_.compress) {  // `bytes` counts fp32 values
       const auto element = c10::elementSize(*parallel::cast_type(*recipe_.compress));
       bytes = bytes / static_cast<std::int64_t>(sizeof(float)) * static_cast<std::int64_t>(element);
     }
