@@ -17,7 +17,7 @@ constexpr const char* kSameCommand = "start every node with the same recipe and 
 constexpr const char* kSameProgram = "install the same version on every node";
 constexpr const char* kSameFiles = "give every node the same files, and start again";
 
-// By the shapes of whole tensors: parts of ranks may differ.
+// Lists the shapes of full tensors, since local shards of ranks may differ.
 std::string describe(const nn::Model& model, const units::TensorParts& parts) {
   std::string text;
   std::int64_t elements = 0;

@@ -1,5 +1,5 @@
-// What the ranks of a job compare before they train (lib/dist/agreement.h): ranks that differ would
-// train something that nobody asked for, or stop in the middle of it.
+// Claims that the ranks of a job compare before training (lib/dist/agreement.h): ranks that differ
+// would train a wrong model without an error, or hang in a collective.
 #pragma once
 
 #include <cstdint>

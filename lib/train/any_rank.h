@@ -5,8 +5,8 @@
 
 namespace scaletrain::train {
 
-// Whether any rank of the group says so; all of them ask alike, and wait for each other. `name` is
-// that of the collective.
+// True if `own` is true on any rank of the group. A blocking collective, which every rank of the
+// group calls. `name`: name of the collective.
 bool said_by_any(dist::Group& group, bool own, const char* name);
 
 }  // namespace scaletrain::train

@@ -1,5 +1,5 @@
-// What becomes of samples that were skipped: a line each in RUN/bad_samples/RANK.jsonl, a warning
-// for the first few, and the end of the run above the recipe's rate.
+// Reports skipped samples: one line each in RUN/bad_samples/RANK.jsonl, a warning for the first
+// few, and the end of the run above the recipe's rate.
 #pragma once
 
 #include <cstdint>

@@ -93,7 +93,7 @@ class Search {
   Run& run_;
   core::WorkerEnv env_;
   const nn::Factories& models_;
-  std::map<std::int64_t, std::int64_t> bytes_;  // of a step, by samples
+  std::map<std::int64_t, std::int64_t> bytes_;  // peak bytes of a step, by samples
 };
 
 std::int64_t smallest_of_all(dist::Group& group, std::int64_t own) {
@@ -107,7 +107,7 @@ std::int64_t smallest_of_all(dist::Group& group, std::int64_t own) {
 
 std::optional<std::int64_t> largest_that_fits(const std::vector<std::int64_t>& candidates,
                                               const std::function<bool(std::int64_t)>& fits) {
-  auto good = candidates.begin(), end = candidates.end();  // what fits, and all that may be better
+  auto good = candidates.begin(), end = candidates.end();  // largest that fits; first too large
   if (good == end || !fits(*good)) return std::nullopt;
   bool doubles = true;
   while (good + 1 != end) {

@@ -1,6 +1,6 @@
-// The model's buffers, such as BatchNorm's running statistics: each rank moves its own. What is
-// evaluated and what model.safetensors holds is their mean over the data coordinates, always in
-// copies: that a run was evaluated or saved changes nothing of what it trains.
+// The model's buffers, such as BatchNorm's running statistics: each rank moves its own. Evaluation
+// and model.safetensors use their mean over the data-parallel ranks, always in copies: evaluating
+// or saving a run does not change its training.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,9 +28,9 @@ NamedTensors mean_over_ranks(dist::Group& group, const NamedTensors& own);
 // others, and nothing with one rank. Every rank of the group calls it.
 NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own);
 
-// Of `own`, [replicas, ...] of each rank of `group`, those of all: [replicas x ranks, ...], of the
-// ranks of a replica one behind the other, on the group's rank 0; nothing on the others. With one
-// rank `own` itself. Every rank of the group calls it.
+// Gathers `own`, [replicas, ...] on each rank of `group`, on the group's rank 0: [replicas x ranks,
+// ...], the ranks of a replica next to each other; empty on the other ranks. With one rank `own`
+// itself. Every rank of the group calls it.
 NamedTensors gather_of_replicas(dist::Group& group, const NamedTensors& own);
 
 // Fills `own` with what this rank's data coordinate had when `checkpoint` was saved, of as many;
@@ -39,18 +39,18 @@ NamedTensors gather_of_replicas(dist::Group& group, const NamedTensors& own);
 void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
                    const std::filesystem::path& checkpoint, std::string_view weights = "model");
 
-// What tensors held, to give it back bit for bit.
+// Backup of tensor values, restored bit for bit.
 class KeptTensors {
  public:
   explicit KeptTensors(const std::vector<at::Tensor>& tensors);  // keeps what they hold now
 
-  void keep();  // what they hold now instead
+  void keep();  // replaces the backup by the present values
   void put_back();
-  // The same where `condition`, a 0-dim tensor on their device, is not 0; only queues work.
+  // Restores where `condition`, a 0-dim tensor on their device, is not 0; only queues work.
   void put_back_if(const at::Tensor& condition);
 
  private:
-  struct OneType {  // what LibTorch copies at once on a device
+  struct OneType {  // tensors that LibTorch copies in one call
     std::vector<at::Tensor> live, kept;
   };
   std::map<at::ScalarType, OneType> types_;

@@ -83,7 +83,7 @@ void place(Run& run) {
 
 namespace {
 
-// What differs would be trained on without a word, or end in a collective that makes no sense.
+// Compares the ranks' claims: a difference would silently train wrongly or break a collective.
 void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   claim_model(claims, run.length.total_steps, *run.learner.model, run.learner.parts);
   run.beat.enter(core::Phase::kJoining);
@@ -116,7 +116,7 @@ std::int64_t readers_of(const format::TrainState& state) {
 // The model's values, from `resume` or fresh ones, which then lie where the placement has them.
 void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool same_ranks) {
   const auto start = [&run, same_ranks] {
-    // Where experts lie elsewhere, others' gradients travel together.
+    // Another placement of experts changes the buckets of gradients.
     const bool same_layout = same_ranks && run.state.expert == run.mesh->plan().experts();
     run.placement->start(same_layout ? run.state.bucket_layout : parallel::BucketLayout{});
     drop_other_stages(run);

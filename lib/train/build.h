@@ -32,7 +32,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
                                const std::function<void(Run&)>& before_data = nullptr,
                                const std::function<void()>& before_apart = nullptr);
 
-// What a step of `run` uses.
+// Returns the parts of `run` that a training step uses.
 StepParts step_parts(
     Run& run, std::function<void()> before_update = [] {});
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kSecondsPerMinute = 60;
 
-// Whether a whole multiple of `period` lies in (before, now].
+// True if an integer multiple of `period` lies in (before, now].
 bool crossed(double before, double now, double period) {
   return std::floor(now / period) > std::floor(before / period);
 }

@@ -12,7 +12,7 @@ class Cadence {
  public:
   Cadence(recipe::Duration every, const Length& length) : every_(every), length_(length) {}
 
-  // Whether something is due after optimizer step `step` (from 1), which ended when training had
+  // True if something is due after optimizer step `step` (from 1), which ended when training had
   // taken `seconds`, the step before it at `seconds_before`.
   bool due(std::int64_t step, double seconds_before, double seconds) const;
 

@@ -9,16 +9,16 @@
 
 namespace scaletrain::train {
 
-// What cuts sequences over the context group, which outlives it; nullopt without such an axis.
-// Every rank calls it.
+// Returns the split of sequences over the context-parallel group, which outlives it; nullopt
+// without context parallelism. Every rank calls it.
 std::optional<units::TokenCut> open_token_cut(dist::Mesh& mesh);
 
-// From here on `task` prepares this rank's tokens of a batch, which attend to those of the other
-// ranks of its context group; nothing to do without such an axis. Every rank calls it; the mesh
-// outlives the task's examples. Throws core::RecipeError for a task without sequences.
+// Makes `task` prepare only this rank's tokens of a batch, which attend to those of the other ranks
+// of its context-parallel group; does nothing without context parallelism. Every rank calls it; the
+// mesh outlives the task's examples. Throws core::RecipeError for a task without sequences.
 void share_sequences(dist::Mesh& mesh, task::Task& task);
 
-// Of a batch of whole sequences, each one document, what a rank has by `cut`.
+// Returns a rank's tokens, by `cut`, of a batch of full sequences, each one document.
 task::Example own_tokens(const task::Example& whole, const units::TokenCut& cut);
 
 }  // namespace scaletrain::train

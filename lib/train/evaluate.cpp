@@ -20,12 +20,12 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr double kAskEveryS = 0.5;  // whether another rank was asked to stop
+constexpr double kAskEveryS = 0.5;  // seconds between checks for other ranks' stops
 
-// What is summed up beside the task's sums.
+// Slots that are summed beside the task's sums.
 enum Slot : std::int64_t { kSkipped, kTerminate, kInterrupt, kSlots };
 
-// Whether evaluation shall end now; asks the other ranks now and then.
+// Decides if evaluation must stop now; asks the other ranks now and then.
 class StopCheck {
  public:
   explicit StopCheck(dist::Group& group) : group_(group) {}
@@ -42,14 +42,14 @@ class StopCheck {
   core::SteadyTime asked_ = core::now();
 };
 
-// Where the model runs with others, all ranks run as many batches: those that have none left take
-// part in the exchanges of the others. Otherwise each runs its own.
+// All ranks of a sharded model run equally many batches: a rank without batches runs dummy ones, so
+// that collectives still match. Otherwise each runs its own.
 class Turns {
  public:
   explicit Turns(Run& run) : run_(run), together_(run.engine->runs_with_others()) {}
 
   enum class Turn { kBatch, kEnd, kStop };
-  // What comes next on this rank, which has a batch or none, or was stopped.
+  // Returns the next turn of this rank, which has a batch or none, or was stopped.
   Turn next(bool has_batch, bool stopped) const {
     if (together_) {
       dist::Group& world = run_.mesh->world();
@@ -73,7 +73,7 @@ class Turns {
   bool together_;
 };
 
-// What this rank's batches add up to.
+// Sums over this rank's batches.
 struct Totals {
   at::Tensor sums;
   ScoreRows scores;
@@ -103,7 +103,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
     if (turn == Turns::Turn::kStop) return true;
     if (turn == Turns::Turn::kEnd) return false;
     run.beat.enter(core::Phase::kValidating);
-    // Where others have batches left and this rank none, it has one without samples.
+    // If only other ranks have batches left, this rank runs one without samples.
     const data::Batch batch = std::move(next).value_or(data::Batch());
     if (counts) {
       result.bad_samples.insert(result.bad_samples.end(), batch.skipped.begin(),

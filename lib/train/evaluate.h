@@ -16,9 +16,9 @@
 namespace scaletrain::train {
 
 struct EvalResult {
-  std::vector<recipe::Measured> measures;    // that are known, in the task's order
+  std::vector<recipe::Measured> measures;    // known measures, in the task's order
   std::int64_t count = 0;                    // targets of all data coordinates
-  std::int64_t skipped = 0;                  // the same of bad samples
+  std::int64_t skipped = 0;                  // targets of bad samples
   std::vector<data::BadSample> bad_samples;  // this rank's, where it counts samples
   // The strongest reason that cut it short on any rank; then the rest means nothing.
   core::StopReason stop = core::StopReason::kNone;

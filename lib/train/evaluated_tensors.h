@@ -1,4 +1,4 @@
-// What the model is evaluated and saved with, where that is not what is trained.
+// Tensors that evaluation and saved models use in place of the trained ones.
 #pragma once
 
 #include "lib/train/buffers.h"
@@ -6,8 +6,9 @@
 
 namespace scaletrain::train {
 
-// By name, new tensors or the run's own: the mean of the buffers over the data coordinates, and the
-// weights of an optimizer that has others for it. Every rank calls it.
+// Returns them by name, new tensors or the run's own: the mean of the buffers over the
+// data-parallel ranks, and the evaluation weights of an optimizer that has such. Every rank calls
+// it.
 NamedTensors evaluated_tensors(const Run& run);
 
 }  // namespace scaletrain::train

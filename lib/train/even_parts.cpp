@@ -21,7 +21,7 @@ std::map<std::string, at::ScalarType> types_of_all(dist::Group& model,
                                                    const NamedTensors& own) {
   std::map<std::string, at::ScalarType> all;
   for (int place = 0; place < model.world_size(); ++place) {
-    std::string text;  // what the ranks before have not
+    std::string text;  // shards that earlier ranks lack
     for (const auto& [name, tensor] : own) {
       if (place != model.rank() || all.contains(name)) continue;
       if (checkpoint::find_part(parts, name) == nullptr) continue;

@@ -1,4 +1,4 @@
-// What ranks have of tensors that tensor ranks and others cut together, for a file.
+// Even resharding, for a file, of tensors that tensor parallelism and another axis shard together.
 #pragma once
 
 #include <cstdint>

@@ -65,7 +65,7 @@ void share_tokens(nn::Model& model, const dist::Mesh& mesh) {
 }
 
 at::Tensor idle_tokens(const dist::Mesh& mesh) {
-  const std::int64_t tokens = mesh.size(core::Axis::kTensor);  // that ranks may divide
+  const std::int64_t tokens = mesh.size(core::Axis::kTensor);  // divisible by the ranks
   return at::zeros({1, tokens}, at::TensorOptions(at::kLong).device(mesh.world().device()));
 }
 

@@ -7,8 +7,8 @@
 
 namespace scaletrain::train {
 
-// Where the parameters of the experts of each layer lie, of a model on so many ranks that share
-// them evenly.
+// Returns the expert-parallel rank of each expert parameter of each layer; `ranks` ranks share the
+// experts evenly.
 parallel::ExpertPlaces places_of_experts(const nn::Model& model, int ranks);
 
 // Lets each layer of the model that has experts run this rank's alone, and returns where the
@@ -19,8 +19,8 @@ parallel::ExpertPlaces divide_experts(nn::Model& model, const dist::Mesh& mesh);
 // Lets such layers see the tokens of all ranks that share sequences; nothing to do where none do.
 void share_tokens(nn::Model& model, const dist::Mesh& mesh);
 
-// What such a model runs on where a rank has no batch while others have: as few tokens as its
-// layout can divide, whatever they are.
+// Dummy input for a rank that ran out of batches, so that collectives still match: as few tokens as
+// the layout can divide, of any value.
 at::Tensor idle_tokens(const dist::Mesh& mesh);
 
 }  // namespace scaletrain::train

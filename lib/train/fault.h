@@ -41,7 +41,8 @@ struct Fault {
   std::optional<int> rank;
 };
 
-// Of the variable; nullopt: not set, or at a collective. Throws core::UsageError for other forms.
+// Parses the environment variable; nullopt: not set, or a fault at a collective. Throws
+// core::UsageError for other forms.
 std::optional<Fault> read_fault();
 std::optional<Fault> parse_fault(const std::string& text);
 

@@ -1,4 +1,4 @@
-// Which parameters are trained, and how fast: what fine-tuning asks of a model.
+// Fine-tuning: frozen parameters and learning-rate scales by parameter.
 #pragma once
 
 #include <map>

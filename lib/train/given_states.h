@@ -1,5 +1,5 @@
-// What replicas that are apart (lib/parallel/sync/rounds.h) have given to rank 0, behind an
-// exchange.
+// States that decoupled replicas (lib/parallel/sync/rounds.h) have sent to rank 0 after an outer
+// step.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -8,14 +8,14 @@ std::vector<format::Piece> pieces_of(const units::NamedParameter& part) {
   return {format::range_piece(part.shape, part.begin, part.begin + part.tensor.numel())};
 }
 
-// Whether no other of the ranks that hold the model together stands before this one among those
-// that have all of what is neither cut nor another stage's.
+// True if this is the first rank of its sharding group among those that have all unsharded tensors
+// of their pipeline stage.
 bool is_first_copy(const dist::Mesh& mesh) {
   if (mesh.plan().experts() > 1) return mesh.experts().rank() == 0;
   return mesh.coordinate(core::Axis::kShard) == 0;
 }
 
-// What this rank has of a parameter that its placement does not cut.
+// Returns this rank's slice of a parameter that its placement does not shard.
 checkpoint::Part part_of_stage(const Run& run, const std::string& name, const at::Tensor& tensor) {
   const auto cut = run.learner.parts.find(name);
   const bool is_cut = cut != run.learner.parts.end();

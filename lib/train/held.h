@@ -1,4 +1,4 @@
-// What this rank holds of a run's model where ranks hold it together.
+// Local shards of a run's model whose parameters are sharded over ranks.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace scaletrain::train {
 
-// By name its parameters, of those that are cut what this rank has, where it has any, and its
-// buffers; the run's own tensors. Who changes them calls the engine's weights_changed().
+// Returns its parameters and buffers by name, of sharded ones the local shard unless that is empty;
+// the run's own tensors. Call the engine's weights_changed() after changing them.
 NamedTensors held_tensors(const Run& run);
 
 // How they are cut; nullopt: they are not, and the tensors are the model's.
@@ -19,8 +19,8 @@ std::optional<checkpoint::Cut> cut_of(const Run& run);
 // checkpoint; tensor ranks alone do not, which gather what they have whole, unless their replicas
 // train alone: then each has a state of its own.
 bool is_cut(const Run& run);
-// What tensor ranks have, where they gather it for a file; {}: nothing, or each has its part of the
-// file.
+// Returns the tensor-parallel shards that ranks gather for a file; {}: none, or each rank writes
+// its own shard.
 const units::TensorParts& gathered_parts(const Run& run);
 
 }  // namespace scaletrain::train

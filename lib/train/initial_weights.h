@@ -1,4 +1,4 @@
-// What a fresh run's model starts from in place of its initialisation.
+// Pretrained weights that a fresh run's model starts from.
 #pragma once
 
 #include "lib/train/run.h"

@@ -58,7 +58,7 @@ void match_head(const Run& run, const format::ClassNames& theirs,
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : head) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(tensor.size(0)));
-    std::iota(rows.begin(), rows.end(), std::int64_t{0});  // those of classes without a name stay
+    std::iota(rows.begin(), rows.end(), std::int64_t{0});  // classes without a name keep their rows
     std::copy(by_name.begin(), by_name.end(), rows.begin());
     tensor.copy_(tensor.index_select(0, at::tensor(rows).to(tensor.device())));
   }

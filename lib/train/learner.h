@@ -28,21 +28,21 @@ namespace scaletrain::train {
 
 struct Learner {
   std::shared_ptr<nn::Model> model;
-  // Which parts of the whole ones its tensors are, where tensor ranks share a model, and whether
-  // this rank is the one of them that counts those that all have.
+  // Tensor-parallel shards: the slices of the full tensors that its tensors are, and true if this
+  // rank is the one that counts tensors that every tensor-parallel rank has.
   units::TensorParts parts = {};
   bool counts_whole = true;
-  std::map<std::string, double> lr_scales;  // of parameters (lib/train/freeze.h)
+  std::map<std::string, double> lr_scales;  // factors by parameter (lib/train/freeze.h)
   std::vector<recipe::OptimizerGroup> groups;
   std::unique_ptr<precision::Precision> precision;
   std::unique_ptr<optim::Schedule> schedule;
-  std::unique_ptr<optim::Optimizer> optimizer;  // of what this rank owns
+  std::unique_ptr<optim::Optimizer> optimizer;  // for parameters that this rank owns
   bool is_trained = true;                       // until end_training()
 
   NamedTensors buffers() const;  // the model's own
   NamedTensors tensors() const;  // its parameters and buffers
-  // What its parameters are evaluated and saved with in place of what they are trained with, by
-  // name (lib/optim/optimizer.h).
+  // Returns weights, by name, that evaluation and saved models use in place of the trained ones
+  // (lib/optim/optimizer.h).
   NamedTensors evaluation_weights() const;
   bool has_evaluation_weights() const;
   // Makes these the parameters, for good; of what ranks hold together, `own` is this rank's.
@@ -53,8 +53,8 @@ struct Learner {
   std::vector<units::NamedParameter> parameters() const;
 };
 
-// What the recipe asks for, freshly initialised, without the optimizer. `global_batch`: what the
-// learning rate may be scaled by; `models` makes the model, on a mesh as far as this rank has it.
+// Builds the recipe's model, freshly initialised, without the optimizer. `global_batch`: batch size
+// that may scale the learning rate; `models` makes the model, on a mesh as far as this rank has it.
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
                       std::int64_t global_batch,
                       const nn::Factories& models = nn::built_in_factories(),

@@ -20,32 +20,33 @@ struct Length {
   std::int64_t total_steps = 0;     // optimizer steps done when training ends
   std::int64_t epoch_shift = 0;     // steps done and this: so many steps of epochs as they are now
   std::int64_t schedule_shift = 0;  // steps done and this: the place in the schedule
-  // Of a batch that grows, whose first epochs have more steps than steps_per_epoch; otherwise
-  // nullptr. Then a length in epochs and its schedule follow the data: places are those of a run
-  // whose batch does not grow.
+  // Step plan of a growing batch, whose first epochs have more steps than steps_per_epoch;
+  // otherwise nullptr. Then a length in epochs and its schedule follow the data: places are those
+  // of a run whose batch does not grow.
   std::shared_ptr<const core::StepPlan> growing = nullptr;
   bool in_epochs = false;  // how long it is was given in epochs
 
-  // Where step `step` (from 0) is in epochs of steps_per_epoch steps, and the first step there.
+  // Returns the place of step `step` (from 0) in epochs of steps_per_epoch steps; then the first
+  // step there.
   std::int64_t place(std::int64_t step) const {
     return growing ? growing->spread(step) : step + epoch_shift;
   }
   std::int64_t step_at(std::int64_t place) const {
     return growing ? growing->step_at(place) : place - epoch_shift;
   }
-  // The same of the schedule, and where it ends.
+  // Returns the place of `step` in the learning-rate schedule; then the schedule's end.
   std::int64_t schedule_place(std::int64_t step) const {
     return growing && in_epochs ? place(step) : step + schedule_shift;
   }
   std::int64_t schedule_end() const { return schedule_place(total_steps); }
 };
 
-// Of a run that stands at `state`.
+// Plans the length of a run that stands at `state`.
 Length plan_length(const recipe::Duration& length, std::int64_t steps_per_epoch,
                    const format::TrainState& state,
                    std::shared_ptr<const core::StepPlan> growing = nullptr);
 
-// What another size of the set changes for a run that goes on at `state`, where an epoch had
+// Describes the effect of a changed training set on a run resumed at `state`, whose epochs had
 // `before` steps: "an epoch has 8 steps from here on, had 10: the run goes on at step 6 of epoch 3
 // and ends after step 36".
 std::string describe_change(const Length& length, const format::TrainState& state,

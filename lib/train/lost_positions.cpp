@@ -8,7 +8,7 @@ void append_lost_positions(const LostSteps& lost, const Length& length,
                            const recipe::BatchPlan& batch,
                            std::vector<std::vector<std::int64_t>>& positions) {
   const std::int64_t each = length.steps_per_epoch;
-  const std::int64_t samples = batch.per_device * lost.readers;  // of a replica's micro-step
+  const std::int64_t samples = batch.per_device * lost.readers;  // a replica's micro-batch
   for (std::int64_t step = lost.from; step < lost.to;) {
     const std::int64_t place = length.place(step);
     const std::int64_t first = place % each;

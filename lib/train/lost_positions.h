@@ -1,4 +1,4 @@
-// Which positions of the order no replica has trained on, for state.json.
+// Sample positions that no replica has trained on, for state.json.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace scaletrain::train {
 
-// Of one of so many replicas, each of so many data coordinates, the steps from `from` up to `to`,
-// both from 0.
+// Lost steps of replica `replica` of `replicas`, each of `readers` data-parallel ranks: from `from`
+// up to `to`, both from 0.
 struct LostSteps {
   int replica = 0, replicas = 1;
   int readers = 1;

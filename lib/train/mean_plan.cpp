@@ -13,7 +13,7 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr double kDefaultStart = 0.75;  // of the training: Izmailov et al., 2018, section 4
+constexpr double kDefaultStart = 0.75;  // share of training: Izmailov et al., 2018, section 4
 
 // Steps that are done by the end of `duration`, of a run whose epochs may have changed.
 std::int64_t steps_until(const recipe::Duration& duration, const Length& length) {
@@ -28,7 +28,7 @@ std::int64_t swa_start(const recipe::Swa& swa, const Length& length) {
   return length.growing && length.in_epochs ? length.step_at(place) : place - length.schedule_shift;
 }
 
-// Whether a duration goes on more slowly, counted in steps, while a batch grows.
+// True if a duration in epochs follows the data, not the steps, while the batch grows.
 bool follows_data(const recipe::Duration& duration, const Length& length) {
   return length.growing && duration.unit == recipe::Duration::Unit::kEpochs;
 }

@@ -1,4 +1,4 @@
-// Which means of its weights a run has, and from when on.
+// EMA and SWA of a run's weights: the averages that it keeps, and their first steps.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// What the recipe asks for, the first of them the one that validations may be judged by.
+// Plans the recipe's averages; the first is the one that validations may be judged by.
 std::vector<optim::MeanPlan> plan_means(const recipe::Recipe& recipe, const Length& length);
 
 // Throws core::RecipeError for an equal mean of a model that keeps statistics of its activations,
@@ -30,7 +30,7 @@ using ScheduledLr = std::function<double(std::int64_t step)>;
 std::optional<double> averaging_lr(const recipe::Recipe& recipe, const Length& length,
                                    std::int64_t step, const ScheduledLr& scheduled);
 
-// Whether a mean is one of weights of this training: an equal mean only from its start on.
+// True if an average contains weights of this training: SWA only after its start.
 bool has_begun(const optim::MeanPlan& plan, const format::TrainState& state);
 
 }  // namespace scaletrain::train

@@ -11,8 +11,8 @@ namespace scaletrain::train {
 // Counts the updates after step number `step` (from 0), which was not left out.
 void count_updates(Run& run, std::int64_t step);
 
-// What a test measures at the end of training in place of the best: nullptr unless that is an equal
-// mean, which is the best only then.
+// Returns the average that a test at the end of training evaluates in place of the best checkpoint:
+// SWA, which is best only then; otherwise nullptr.
 const optim::Mean* final_mean(const Run& run);
 
 }  // namespace scaletrain::train

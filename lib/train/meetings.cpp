@@ -6,8 +6,8 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr double kForReplicas = 0.3;  // of the grace period: for their last exchange
-constexpr double kToFurthest = 0.2;   // of it: for steps up to that of the replica that is furthest
+constexpr double kForReplicas = 0.3;  // share of the grace period for the last outer step
+constexpr double kToFurthest = 0.2;   // share for steps up to the furthest replica
 
 }  // namespace
 
@@ -45,7 +45,7 @@ bool Meetings::is_at_stop(core::StopReason& stop) {
 void Meetings::share(bool validates, bool saves) {
   if (rounds() == nullptr) return;
   run_.beat.enter(core::Phase::kWaiting);
-  // What is validated may be the best, and is saved then.
+  // A validated state may be the best so far and is then saved.
   const bool may_save = saves || (validates && run_.recipe.checkpoint.keep_best > 0);
   const Wish evaluates = validates ? Wish::kEvaluation : Wish::kNothing;
   share_states(run_, may_save ? Wish::kSave : evaluates);

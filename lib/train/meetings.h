@@ -1,6 +1,6 @@
-// When replicas that train alone come together behind their exchanges: to share what rank 0 needs
-// of each, for a stop, and at the end. Of any other run nothing of that is needed, and each
-// function does nothing.
+// Meetings of local-SGD replicas after their outer steps: to share the states that rank 0
+// needs of each, for a stop, and at the end. For any other run each function does
+// nothing.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class Meetings {
   // that meet in rounds all stop where one does, and `stop` becomes so; they train on to the step
   // of the furthest, but for no longer than a part of the grace period.
   bool is_at_stop(core::StopReason& stop);
-  // Behind an exchange: what rank 0 needs of each replica for what it does now.
+  // After an outer step: sends rank 0 the states it needs to validate or save.
   void share(bool validates, bool saves);
   // For a stop: all that has not been exchanged is, and what a save needs is shared.
   void stop();
@@ -38,11 +38,11 @@ class Meetings {
   parallel::Rounds* rounds() const { return run_.sync ? run_.sync->rounds() : nullptr; }
   std::chrono::milliseconds limit() const;
   bool stop_is_asked() const;
-  bool has_heard() const;  // of a stop, this rank
+  bool has_heard() const;  // true if this rank was asked to stop
 
   Run& run_;
   double grace_s_;
-  bool any_has_heard_ = false;     // of a stop, in a replica of several ranks, behind an exchange
+  bool any_has_heard_ = false;     // a stop request, agreed by the replica's ranks
   std::int64_t shared_step_ = -1;  // at which all was shared that a save needs
   std::optional<core::SteadyTime> stopped_since_;
 };

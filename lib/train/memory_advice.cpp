@@ -20,7 +20,7 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
 
 struct Change {
   std::int64_t saves = 0;
-  std::string text;  // of the recipe
+  std::string text;  // text of the recipe change
 };
 
 // Half of the micro-batch: half of what is computed of it.

@@ -1,4 +1,4 @@
-// What a person can do where memory ran out: the recipe's changes that save the most, with numbers.
+// Advice after running out of memory: the recipe changes that save the most, with numbers.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ std::string megabytes(std::int64_t bytes);
 
 // Bytes of tensors at their highest, as far as a step came.
 struct StepMemory {
-  std::int64_t parameters = 0, optimizer = 0;  // what lasts; buffers are parameters here
-  std::int64_t gradients = 0;                  // of the parameters
+  std::int64_t parameters = 0, optimizer = 0;  // persistent bytes; parameters include buffers
+  std::int64_t gradients = 0;                  // bytes of the parameters' gradients
   std::int64_t activations = 0;                // 0: not known
-  bool on_device = false;                      // a GPU's memory
-  std::size_t units = 0;                       // of the model
+  bool on_device = false;                      // true: GPU memory
+  std::size_t units = 0;                       // number of the model's units
 };
 
-// Of `run`, whose first step was measured by `first`.
+// Returns the memory of a step of `run`; `first` measured its first step.
 StepMemory step_memory(Run& run, const units::MemoryUse& first);
 
 // "parameters 1.2 MB, gradients 1.2 MB, optimizer 2.4 MB, activations 340.0 MB".

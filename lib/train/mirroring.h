@@ -35,14 +35,14 @@ class Mirroring {
 
  private:
   std::string place() const;
-  std::string what() const;  // that is to be copied
+  std::string what() const;  // text for messages: the copied files
   void warn_of_failure(const core::Error& error);
 
   Run& run_;
   Reporter& reporter_;
-  std::filesystem::path newest_;            // that was added
-  bool has_warned_ = false;                 // of a place that fails, until it works again
-  bool lags_ = false;                       // which was said
+  std::filesystem::path newest_;            // newest checkpoint added
+  bool has_warned_ = false;                 // about a failing target, until it works again
+  bool lags_ = false;                       // copies lag behind, and a warning said so
   std::unique_ptr<mirror::Mirror> mirror_;  // nullptr: no copies
 };
 

@@ -21,7 +21,7 @@ constexpr int kSavesHeld = 2;  // the newest that is whole, and one more (lib/re
 
 std::string key_of(int node) { return fmt::format("node/{}", node); }
 
-// That a node holds at most.
+// Returns the most bytes of peer checkpoints that a node holds.
 std::int64_t bytes_of_node(const Run& run, std::size_t targets, int nodes, bool all_write) {
   const std::int64_t whole = bytes_of_state(run) * kSavesHeld;
   if (!all_write) return whole;

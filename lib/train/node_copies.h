@@ -26,8 +26,8 @@ class NodeCopies {
 
   // Through which this rank writes checkpoints.
   core::Disk& disk() { return disk_; }
-  // What this rank had to write of one is written; on rank 0 all of it, which is whole on the nodes
-  // from now on, or warned about. For the saver, on the thread that writes.
+  // Called when this rank has written its part of a checkpoint; on rank 0, when all ranks have: the
+  // peer copies are then complete, or it warns. For the saver, on the writing thread.
   void published(const checkpoint::Saved& saved);
 
   // Reports what nodes have.
@@ -42,17 +42,18 @@ class NodeCopies {
   Reporter& reporter_;
   const int rank_, nodes_;
   const std::string secret_;
-  const std::vector<replica::Address> targets_;  // of this rank, its own node first
+  const std::vector<replica::Address> targets_;  // nodes this rank writes to, its own first
   replica::SendingDisk disk_;
-  std::shared_ptr<core::Board> board_;  // of the nodes' addresses; null where rank 0 writes all
+  std::shared_ptr<core::Board> board_;  // the nodes' addresses; null: rank 0 writes all
   std::atomic<bool> gives_up_ = false;
-  bool has_warned_ = false;  // of a node that lacks something, until none does
+  bool has_warned_ = false;  // about an incomplete node, until none is
   std::mutex mutex_;
   std::vector<std::pair<std::int64_t, replica::Replicated>> done_;  // steps that look() reports
 };
 
-// Of a rank that writes, where nodes keep copies, and null otherwise. Says how many bytes of a
-// node's memory they take; core::OutOfMemoryError where one may not take so much.
+// Returns the peer checkpoints of a rank that writes; null if it does not, or nodes keep none.
+// Reports how many bytes of a node's memory they take; core::OutOfMemoryError where one may not
+// take so much.
 std::unique_ptr<NodeCopies> make_node_copies(Run& run, Reporter& reporter,
                                              const core::WorkerEnv& env, bool all_write);
 

@@ -24,7 +24,7 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::int64_t kMultiple = 16;  // of sizes that 8-bit products take
+constexpr std::int64_t kMultiple = 16;  // divides the sizes of FP8 matrix products
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 constexpr std::int64_t kLargestInteger = std::numeric_limits<std::int32_t>::max();
 

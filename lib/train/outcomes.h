@@ -1,5 +1,5 @@
-// What steps have computed, brought to the host without a wait: the one place that reads values of
-// tensors while training runs.
+// Asynchronous readback of step results to the host: the one place that reads values of tensors
+// while training runs.
 //
 // On a device a step's sums are copied to pinned memory behind the work that computes them, and are
 // read when the step after it has been queued: the host is never more than a step ahead of what it
@@ -31,7 +31,7 @@ class LateReads {
   void send(const at::Tensor& values);
   // Vectors that were sent and not taken.
   std::size_t waiting() const { return on_their_way_.size(); }
-  // Whether one may be taken: the oldest, if it is not held back.
+  // True if the oldest result may be taken, that is, if it is not held back.
   bool is_due() const { return waiting() > (late_ ? 1 : 0); }
   // The oldest vector; waits until it has come. At least one is waiting. Throws core::StoppedError
   // where a collective failed before: the values may be anything then.
@@ -56,7 +56,7 @@ class Outcomes {
     std::vector<double> sums;
   };
 
-  // By default late on a device alone.
+  // Readback is late by default on a device, not on a CPU.
   explicit Outcomes(dist::Group& group) : Outcomes(group, !group.device().is_cpu()) {}
   Outcomes(dist::Group& group, bool late) : reads_(group, late) {}
 

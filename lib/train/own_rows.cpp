@@ -19,7 +19,7 @@ namespace {
 
 std::string without_prefix(const std::string& name) { return name.substr(name.find('/') + 1); }
 
-// Whether the tensor is what this rank has of the part's.
+// True if the tensor is this rank's local shard of the part's tensor.
 bool is_held_as(const checkpoint::Part& part, const at::Tensor& tensor) {
   const std::int64_t held = std::accumulate(
       part.pieces.begin(), part.pieces.end(), std::int64_t{0},
@@ -27,8 +27,8 @@ bool is_held_as(const checkpoint::Part& part, const at::Tensor& tensor) {
   return held == tensor.numel();
 }
 
-// What of a tensor of its own copy this rank has, or writes: where `evenly`, of what is cut its
-// equal range (lib/train/even_parts.h).
+// Returns the slice of its replica's tensor that this rank has; if `evenly`, the equal slice of a
+// sharded tensor that it writes (lib/train/even_parts.h).
 checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
                              const std::string& name, const at::Tensor& tensor, bool evenly) {
   const checkpoint::Part* const part = checkpoint::find_part(parts, name);
@@ -47,7 +47,7 @@ checkpoint::Part part_of_own(const Run& run, const checkpoint::Parts& parts,
   return {.shape = part->shape, .pieces = part->pieces, .writes = part->writes};
 }
 
-// The same of a tensor of all copies, for that of `rank`.
+// Shifts the slice to `rank`'s row of the tensor [replicas, ...].
 checkpoint::Part in_row(const Run& run, int rank, checkpoint::Part part) {
   const std::vector<int> copies = run.mesh->plan().same_place(rank, core::kGradientAxes);
   const auto row = std::ranges::find(copies, rank) - copies.begin();
@@ -59,7 +59,7 @@ checkpoint::Part in_row(const Run& run, int rank, checkpoint::Part part) {
   return part;
 }
 
-// By prefix, named without it; the same prefixes on all ranks.
+// Groups tensors by prefix, named without it; all ranks have equal prefixes.
 std::map<std::string, NamedTensors> by_prefix(const NamedTensors& own) {
   std::map<std::string, NamedTensors> result{
       {"exchange", {}}, {"model", {}}, {"optimizer", {}}, {"scaler", {}}};
@@ -69,8 +69,8 @@ std::map<std::string, NamedTensors> by_prefix(const NamedTensors& own) {
   return result;
 }
 
-// What `rank`, this one or one at its place in another replica, has, for the file that it writes.
-// Of tensor ranks a part may be a few numbers of each row, and a file has one piece of a tensor.
+// Returns the rows of `rank`, this one or the one at its place in another replica, for its file. A
+// tensor-parallel shard may be a few columns of each row; a file has one piece of a tensor.
 checkpoint::OwnRows rows_of(const Run& run, int rank, const NamedTensors& own) {
   const checkpoint::Parts parts = cut_of(run)->parts;
   const bool is_even = !run.learner.parts.empty();

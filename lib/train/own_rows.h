@@ -1,7 +1,7 @@
-// What ranks that hold a model together have of their own beside the other copies of it
-// (lib/train/own_state.h), for a checkpoint: of tensors [copies, ...] each has the row of its copy,
-// and of that what it holds. So a run with as many copies goes on from it, however its ranks hold
-// the model.
+// Saves the per-replica state of a sharded model (lib/train/own_state.h):
+// tensors are [replicas, ...]; each rank writes its shard of its replica's row.
+// A run with as many replicas can resume from it with any sharding of the
+// model.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace scaletrain::train {
 // Puts `own`, named PREFIX/NAME of a parameter or PREFIX/KIND/NAME, into the contents' ranks. Every
 // rank calls it.
 void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents& contents);
-// The same of replicas that are apart, by the ranks of rank 0's: what each of them has, and what
-// those at its place in the others have given to it (run.replicas), as these would write it.
+// For decoupled replicas, rank 0's replica writes its own rows and those that each of its ranks
+// received from the same place in the other replicas (run.replicas).
 void add_rows_of_replicas(const Run& run, checkpoint::Contents& contents);
 
 // Fills `own` from `checkpoint`, on all ranks or on none: then returns why, on the rank that knows.

@@ -32,7 +32,7 @@ NamedTensors replica_state(const Run& run) {
 
 namespace {
 
-// Where {} stands for replicas alone, and so does one that is cut short.
+// Sizes of a mesh in state.json: {} means replicas only; axes missing at its end have size 1.
 struct Copies {
   std::int64_t replicas = 1, contexts = 1;
   bool operator==(const Copies&) const = default;
@@ -48,7 +48,7 @@ bool has_replicas(const Run& run) {
   return run.sync && run.mesh->plan().model_copies() > 1 && !run.recipe.sync.is_async();
 }
 
-// Of async a resume gives all of them rank 0's.
+// Omits the state of asynchronous replicas: a resume gives all of them rank 0's.
 NamedTensors own_state(const Run& run) {
   NamedTensors result;
   for (const auto& [name, tensor] : run.placement->own_state()) {
@@ -73,7 +73,7 @@ bool is_of_this_mesh(const Run& run) {
   return run.state.world_size == ranks && was == mesh_numbers(run.mesh->plan());
 }
 
-// What replicas have is theirs however their ranks hold the model.
+// The state of replicas does not depend on how their ranks shard the model.
 bool fits(const Run& run) {
   if (!run.sync) return is_of_this_mesh(run);
   const core::MeshPlan& plan = run.mesh->plan();

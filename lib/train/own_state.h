@@ -1,7 +1,7 @@
-// What each rank has of its own beside its buffers (lib/train/buffers.h): what a compressed
-// exchange of gradients has not sent yet; of replicas that train alone the optimizer's state, the
-// weights where they always differ, and the loss scale where each has its own. A checkpoint keeps
-// it for a job of the same mesh, that of replicas for one of as many.
+// Rank-local state beside the buffers (lib/train/buffers.h): error-feedback residuals of gradient
+// compression; for local-SGD replicas the optimizer state, the weights if they always differ, and
+// the loss scale if each has its own. A checkpoint keeps it for a job of the same mesh; the state
+// of replicas for a job of as many.
 #pragma once
 
 #include <filesystem>
@@ -19,9 +19,9 @@ NamedTensors replica_state(const Run& run);
 // where ranks hold the model together (lib/train/own_rows.h). Every rank calls it.
 void add_own_state(Run& run, checkpoint::Contents& contents);
 
-// Of all ranks in their order, [ranks, ...], in the host's memory of rank 0; nothing on the others,
-// and nothing where no rank has any. Every rank calls it; where replicas meet in rounds it is what
-// they have given to rank 0 (lib/train/replica_states.h).
+// Gathers it from all ranks in their order, [ranks, ...], in rank 0's host memory; empty on other
+// ranks, and if no rank has any. Every rank calls it; decoupled replicas have sent theirs to rank 0
+// (lib/train/replica_states.h).
 NamedTensors gather_own_state(Run& run);
 
 // Fills it from `checkpoint`, whose state `run.state` still is; where that has another mesh, or

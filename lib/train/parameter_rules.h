@@ -1,4 +1,4 @@
-// What the recipe and the model say of single parameters, by their names.
+// Optimizer rules for single parameters, by name, from the recipe and the model.
 #pragma once
 
 #include <set>

@@ -9,7 +9,7 @@
 namespace scaletrain::train {
 namespace {
 
-// Of a higher-is-better measure the best times 1 + threshold, of the other times 1 - threshold.
+// Returns best * (1 + threshold) for a higher-is-better measure, else best * (1 - threshold).
 double least_better(const recipe::Measure& measure, double best, double threshold) {
   return best *
          (measure.better == recipe::Measure::Better::kHigher ? 1 + threshold : 1 - threshold);

@@ -20,8 +20,8 @@ void silence_profiler(at::Device device);
 
 class Profile {
  public:
-  // Of a rank whose trace goes to `file`, and what a person reads of it to `say`; does nothing
-  // without `asked`. Only one at a time in a process.
+  // Profiles a rank: the trace goes to `file`, a readable summary to `say`; does nothing without
+  // `asked`. Only one at a time in a process.
   Profile(const std::optional<recipe::Profile>& asked, at::Device device,
           std::filesystem::path file, std::function<void(const std::string& text)> say);
   ~Profile();
@@ -30,10 +30,10 @@ class Profile {
 
   // Before each step, by the thread that makes it.
   void step_begins();
-  // After each. Behind the last one that is asked for the file is written, and `say` gets where it
-  // is and on a GPU which kernels took most; a disk that refuses it is a warning.
+  // After each. After the last profiled step it writes the file; `say` gets its path and, on a GPU,
+  // the slowest kernels. A failed write is a warning.
   void step_ended();
-  // Behind the training: writes what there is, or warns that the steps were not reached.
+  // After training: writes the steps recorded so far, or warns that none were reached.
   void finish();
 
  private:

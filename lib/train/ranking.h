@@ -17,24 +17,24 @@ struct Recipe;
 namespace scaletrain::train {
 
 // Puts `one` behind all that are as good or better by `by` and drops what comes after the first
-// `keep`: of equals the earlier stays. Whether `one` is among them.
+// `keep`: of equals the earlier stays. Returns true if `one` is kept.
 bool rank(std::vector<format::RankedStep>& best_first, format::RankedStep one,
           const recipe::Measure& by, std::int64_t keep);
 
-// What chooses the best checkpoint.
+// Returns the measure that chooses the best checkpoint.
 recipe::Measure best_measure(const recipe::Recipe& recipe);
 
-// Whether the ema's measures count for that, and for all else that a validation decides.
+// True if the EMA's measures decide that, and all else that a validation decides.
 bool counts_ema(const recipe::Recipe& recipe);
 
-// What state.json says of a measure that a validation is judged by: "top1", "ema/top1".
+// Returns the name in state.json of a measure that a validation is judged by: "top1", "ema/top1".
 std::string looked_at(const recipe::Recipe& recipe, const std::string& metric);
 
-// What `measure` came to; nullopt where it is not known.
+// Returns the value of `measure`; nullopt if it is not known.
 std::optional<double> value_of(const recipe::Measure& measure,
                                const std::vector<recipe::Measured>& measures);
 
-// The same; throws core::RecipeError naming the key `place` where it is not known.
+// Returns the value; throws core::RecipeError naming the key `place` if it is not known.
 double known_value(const recipe::Measure& measure, const std::vector<recipe::Measured>& measures,
                    const char* place);
 

@@ -34,7 +34,7 @@ std::optional<std::vector<bool>> chosen_by_name(const engine::Engine& engine, co
   return chosen;
 }
 
-// By a batch that training then reads once more.
+// Measures with a batch that training then reads again.
 std::vector<engine::UnitCost> measure(Run& run) {
   data::BatchStream& stream = *run.sets.train.stream;
   const data::Batch batch = *stream.next();  // training has no end

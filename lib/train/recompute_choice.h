@@ -5,9 +5,10 @@
 
 namespace scaletrain::train {
 
-// Where the recipe has a budget: the units of the checkpoint that run.state came from, if that was
-// of the same budget; otherwise rank 0's choice after the training set's next batch was run forward
-// (lib/engine/recompute_budget.h), on all ranks alike. Keeps it in run.state. Every rank calls it.
+// Chooses the units for activation checkpointing under the recipe's budget: those in run.state if
+// it was saved with the same budget; otherwise rank 0's choice for all ranks, after a forward pass
+// of the training set's next batch (lib/engine/recompute_budget.h). Keeps it in run.state. Every
+// rank calls it.
 void choose_recomputed(Run& run);
 
 }  // namespace scaletrain::train

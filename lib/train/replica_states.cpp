@@ -12,7 +12,7 @@
 namespace scaletrain::train {
 namespace {
 
-// Where something is wished; those for an evaluation first.
+// Returns the requested states, those for an evaluation first.
 std::vector<std::pair<std::string, at::Tensor>> wished_states(const Run& run, Wish wish) {
   std::vector<std::pair<std::string, at::Tensor>> result;
   const auto add = [&](const std::string& prefix, const NamedTensors& tensors) {

@@ -1,7 +1,7 @@
-// What replicas that are apart and meet in rounds (lib/parallel/sync/rounds.h) have of their own,
-// brought to rank 0's replica behind an exchange, as it evaluates and saves alone: buffers, weights
-// where they differ, and for a save the optimizer's state and the loss scale. Of replicas of
-// several ranks each rank has what those at its place in the others have.
+// Sends the per-replica state of decoupled replicas (lib/parallel/sync/rounds.h) to rank 0's
+// replica after an outer step, since it evaluates and saves alone: buffers, weights if they differ,
+// and for a save the optimizer state and the loss scale. Each rank of rank 0's replica receives the
+// state of the ranks at its place in the others.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,19 +17,19 @@ namespace scaletrain::train {
 
 struct Run;
 
-// What rank 0 does with them.
+// State request: the purpose for which rank 0 needs the states.
 enum class Wish : std::int32_t { kNothing, kEvaluation, kSave };
 
 // Fills run.replicas, which then stands for where training is. Every rank of every replica that is
 // there calls it once behind an exchange; the wish is that of rank 0's replica.
 void share_states(Run& run, Wish wish);
 
-// Of those whose names begin with `prefix`, all replicas', without it.
+// Returns all replicas' states whose names begin with `prefix`, named without it.
 std::map<std::string, at::Tensor> states_of(const GivenStates& replicas, const std::string& prefix);
 
-// Of this rank's tensors, which run.replicas has by the names `prefix` + theirs: the mean over the
-// replicas that were there of what is floating point, this rank's of the rest, as copies. `others`:
-// over what its ranks have too, each of which calls it.
+// Averages this rank's tensors, named `prefix` + name in run.replicas, over the replicas that were
+// present: floating-point ones as new tensors, copies of this rank's otherwise. `others`: averages
+// over that group's ranks too, each of which calls it.
 std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas,
                                                      const std::string& prefix,
                                                      const std::map<std::string, at::Tensor>& own,

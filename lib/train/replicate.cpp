@@ -32,7 +32,7 @@ void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const
                int root) {
   if (group.world_size() == 1) return;
   const at::NoGradGuard no_grad;
-  // Of an optimizer some tensors may lie in the host's memory.
+  // Some optimizer tensors may be in host memory.
   std::map<std::pair<at::ScalarType, at::DeviceType>, std::vector<at::Tensor>> by_type;
   for (const at::Tensor& tensor : tensors) {
     by_type[{tensor.scalar_type(), tensor.device().type()}].push_back(tensor);

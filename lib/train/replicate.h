@@ -1,4 +1,4 @@
-// The same tensors on all ranks: those of one of them.
+// Broadcasts the tensors of one rank to all ranks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,8 @@
 
 namespace scaletrain::train {
 
-// Copies the values of the rank `root` into `tensors` on the other ranks. The same shapes and
-// dtypes in the same order on every rank; few large messages, whatever the number of tensors.
+// Copies the values of the rank `root` into `tensors` on the other ranks. Shapes, dtypes and order
+// must be equal on every rank. Sends few large messages, however many tensors there are.
 void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name,
                int root = 0);
 

@@ -26,10 +26,10 @@ namespace {
 
 constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
 
-// Of a line, the slowest or highest rank's, which the ranks exchange.
+// Values of a record that are maxima over the ranks.
 enum Worst : std::size_t { kData, kCompute, kMemory, kRead, kDecode, kAugment, kWorst };
 
-// What the model has counted, by name.
+// Returns the model's statistics by name.
 std::vector<std::pair<std::string, double>> named(const Run& run,
                                                   const std::vector<double>& statistics) {
   std::vector<std::pair<std::string, double>> result;
@@ -41,13 +41,13 @@ std::vector<std::pair<std::string, double>> named(const Run& run,
   return result;
 }
 
-// What replicas that train alone are looked at by.
+// Names the weights with which local-SGD replicas are evaluated.
 std::string weights_of_replicas(const recipe::Sync& sync) {
   if (!sync.is_rare()) return "";
   return sync.name == "diloco" ? "outer" : "mean";
 }
 
-// Of the last step before `state`.
+// Returns the epoch of the last step before `state`.
 std::int64_t last_epoch(const format::TrainState& state) {
   return state.step_in_epoch > 0 ? state.epoch : state.epoch - 1;
 }
@@ -75,7 +75,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   files_ = {{folder / "environment.json", observe::environment_json(facts)},
             {folder / "recipe.json", recipe::to_json(run.recipe)}};
   for (const auto& [path, text] : files_) {
-    // Of a new run the launcher has written the recipe, as far as it could know that.
+    // The launcher has written a new run's recipe, except what it cannot know.
     const bool is_there = !resume && run.state.auto_per_device == 0;
     if (!is_there || path.filename() != "recipe.json") write_file(path, text);
   }
@@ -155,7 +155,7 @@ std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
       .at(run_.length.place(step));
 }
 
-// Of the window that ends here, without what the ranks exchange.
+// Returns the record of the window that ends here, without the maxima over the ranks.
 observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;

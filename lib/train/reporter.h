@@ -1,4 +1,4 @@
-// What rank 0 reports: metrics.jsonl, progress, the closing summary. Other ranks write nothing.
+// Reports of rank 0: metrics.jsonl, progress, the closing summary. Other ranks write nothing.
 #pragma once
 
 #include <filesystem>
@@ -34,8 +34,8 @@ class Reporter {
   ~Reporter();
 
   // After every step, when its result is known; the run's state counts that. `first`: the first
-  // step of this process, which is always recorded. Where a record is due the ranks exchange what
-  // was slowest, without a wait: every rank calls it. The line is written at once, or when late by
+  // step of this process, which is always recorded. Every rank calls it: when a record is due, the
+  // ranks reduce their slowest times asynchronously. The line is written at once, or when late by
   // drain().
   void step(const StepResult& result, double seconds, bool first, bool due);
   // Writes the lines that were held back.
@@ -48,7 +48,7 @@ class Reporter {
   void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
   void slow(const SlowRanks& slow);
-  // Of a replica what it learned up to step `step` is in the weights; so many are left.
+  // Reports a lost replica: the weights contain its steps up to `step`; `left` replicas remain.
   void lost_replica(int replica, std::int64_t step, std::int64_t left);
   // RUN/finished.json: this run is done, and a resume has nothing left to do.
   void finished();
@@ -73,13 +73,13 @@ class Reporter {
   std::unique_ptr<observe::MetricsWriter> metrics_;
   std::unique_ptr<observe::Progress> progress_;
   int console_fd_;
-  std::map<std::filesystem::path, std::string> files_;  // that stay in the run's folder, whole
+  std::map<std::filesystem::path, std::string> files_;  // full text; the run keeps them
 
   // Since the line before.
   std::int64_t window_steps_ = 0, window_samples_ = 0, window_exchanged_ = 0;
   double window_s_ = 0, window_data_s_ = 0;
   data::StageTimes window_stages_;
-  // Of this process.
+  // Totals of this process.
   std::int64_t own_samples_ = 0;
   std::int64_t empty_steps_ = 0;
   double own_s_ = 0;

@@ -1,4 +1,4 @@
-// What a resume must share with the run it continues to be bit for bit.
+// Conditions under which a resumed run continues bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ std::vector<std::int64_t> mesh_numbers(const core::MeshPlan& plan);
 // Writes this process's ranks, threads, CPU capability, LibTorch and device into `state`.
 void describe_process(checkpoint::TrainState& state, const dist::Group& group);
 
-// What differs, as "4 ranks, were 2"; empty: the resume is bit for bit (on a GPU only with
-// deterministic kernels).
+// Returns the differences, such as "4 ranks, were 2"; empty: the resume is bit for bit (on a GPU
+// only with deterministic kernels).
 std::vector<std::string> differences(const checkpoint::TrainState& was,
                                      const checkpoint::TrainState& now);
 

@@ -35,7 +35,7 @@ void forget_best(format::TrainState& state) {
   state.best_metric = none.best_metric;
 }
 
-// Of the best checkpoints so far those that lie in `folder`, `most` of them.
+// Keeps the best checkpoints so far that are in `folder`, `most` of them.
 void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t most) {
   std::vector<format::RankedStep> ranked = std::exchange(run.state.best_steps, {});
   if (run.state.best_step < 0) return;
@@ -74,13 +74,13 @@ void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t mo
   run.state.best_metric = run.state.best_steps.front().metric;
 }
 
-// What rank 0 alone can know: other nodes may not have the folder.
+// Broadcasts `found` of rank 0: other nodes may not have the folder.
 bool rank_0_finds(const Run& run, bool found, const char* what) {
   return run.group->broadcast_text(found ? "yes" : "no", 0, what) == "yes";
 }
 
-// Of a run that goes on in another folder, or that kept no best one before, nothing is the best
-// yet.
+// Sets run.is_saved, and keeps the best checkpoints that are in the run's folder: none if that is
+// another folder, or if the run kept none before.
 void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
   const std::filesystem::path folder = run.checkpoints();
   std::error_code ignored;
@@ -90,8 +90,8 @@ void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
   keep_best_of(run, folder, run.recipe.checkpoint.keep_best);
 }
 
-// Whether `checkpoint` has what the replicas' exchanges go on from; a run that exchanged gradients
-// left none.
+// True if `checkpoint` has the outer optimizer's state; a run that all-reduced gradients in each
+// step saved none.
 bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
   if (!run.sync) return false;
   if (run.recipe.sync.name != "diloco") return true;  // it needs none
@@ -125,7 +125,7 @@ std::string ramp_text(const std::optional<core::BatchRamp>& ramp) {
                      ramp->samples);
 }
 
-// Whether it is there.
+// Restores an average; false if the checkpoint lacks it.
 bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path& checkpoint,
                   bool same_ranks) {
   const bool reads = run.group->rank() == 0;

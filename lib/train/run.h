@@ -33,7 +33,7 @@ struct Run {
   std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
   recipe::BatchPlan batch;
   std::unique_ptr<dist::Group>
-      group;                         // of all ranks of the job, of a replica that is apart its own
+      group;                         // all ranks of the job; for a decoupled replica, its own ranks
   std::unique_ptr<dist::Mesh> mesh;  // over them
   std::unique_ptr<task::Task> task;
   Sets sets;
@@ -44,22 +44,22 @@ struct Run {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<parallel::ReplicaSync> sync;  // null where each step exchanges gradients
   bool goes_apart = false;  // its replicas wait for no collective once they train
-  std::vector<std::unique_ptr<optim::Mean>> means;  // of the model (lib/train/mean_plan.h)
+  std::vector<std::unique_ptr<optim::Mean>> means;  // EMA or SWA (lib/train/mean_plan.h)
 
-  // What the weights that it starts from say otherwise (lib/exchange/compare_weights.h), on rank 0.
+  // How the initial weights differ from the recipe (lib/exchange/compare_weights.h), on rank 0.
   std::string weights_differences;
 
-  format::TrainState state;  // where training is; {} at a fresh start
+  format::TrainState state;  // progress of training; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
-  GivenStates replicas;      // of rank 0's replica, where they were given to it
+  GivenStates replicas;      // states that rank 0's replica received
 
-  // Whether the replicas' weights may differ.
+  // True if the replicas' weights may differ.
   bool has_own_weights() const { return sync && sync->differs(); }
-  // Whether this rank only trains, as one of a replica that is apart from rank 0's, which
-  // validates, saves and reports for all.
+  // True if this rank only trains, in a replica decoupled from rank 0's, which validates, saves and
+  // reports for all.
   bool only_trains() const { return sync && sync->is_apart() && mesh->replica() != 0; }
-  double lr() const;                           // of the next step
-  std::optional<double> weight_decay() const;  // the same; nullopt: it does not change
+  double lr() const;                           // learning rate of the next step
+  std::optional<double> weight_decay() const;  // for the next step; nullopt: constant
   // The parameters that are trained, by name.
   NamedTensors trained() const;
   // This rank's own of a mean.

@@ -19,9 +19,9 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::int64_t kLeastBytes = 256 << 20;  // that are worth it, with "auto"
+constexpr std::int64_t kLeastBytes = 256 << 20;  // least bytes for many writers with "auto"
 
-// What no other run has.
+// Returns a token that no other run has.
 std::string new_token() {
   return fmt::format("{}.{}", std::chrono::system_clock::now().time_since_epoch().count(),
                      ::getpid());

@@ -1,4 +1,4 @@
-// Which ranks write a run's checkpoints.
+// Chooses the ranks that write a run's checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace scaletrain::train {
 
-// Of the whole model, the optimizer and the means, as a checkpoint has them.
+// Returns the bytes in a checkpoint of the full model, the optimizer and the EMA or SWA weights.
 std::int64_t bytes_of_state(const Run& run);
 
 // How this rank writes a share of each checkpoint; null where rank 0 writes all of it: as

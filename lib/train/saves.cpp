@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 constexpr double kFirstAfter = 60;    // seconds: nobody knows yet what a save costs
-constexpr double kMostWriting = 0.1;  // of the time, so that others can use the disk too
+constexpr double kMostWriting = 0.1;  // share of the time, so that others can use the disk
 constexpr double kStandsStill = 600;  // seconds
 constexpr double kLookEvery = 1;      // seconds, for a person's request
 

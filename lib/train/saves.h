@@ -25,8 +25,8 @@ class Saves {
   // rank 0 (`scaletrain checkpoint now`), or "every": "auto" finds it time. Others never ask.
   bool asks();
 
-  // Whether one is due after `step`. `asked`: rank 0 has asked for one. The seconds are the step's
-  // and the step's before it, by rank 0's clock.
+  // True if a save is due after `step`. `asked`: rank 0 has asked for one. The seconds are the
+  // step's and the step's before it, by rank 0's clock.
   bool due(std::int64_t step, double seconds_before, double seconds, bool asked) const;
 
   // Begins to write where training stands, on rank 0 or on all ranks, unless that was done. Every
@@ -44,7 +44,7 @@ class Saves {
   // `copy_limit_s` at most where training is stopped. Throws what a write has thrown, also where
   // the run has gone on without the newest.
   void finish(std::optional<double> copy_limit_s = std::nullopt);
-  // The same where training has failed: warns of what a write has thrown.
+  // Finishes after training has failed: a failed write is only a warning.
   void finish_after_failure();
 
  private:
@@ -56,13 +56,13 @@ class Saves {
   const Cadence every_;
   Mirroring mirroring_;
   const std::shared_ptr<checkpoint::Writers> writers_;  // null: rank 0 writes all
-  const std::unique_ptr<NodeCopies> copies_;            // of a rank that writes, where asked for
-  const std::unique_ptr<checkpoint::Saver> saver_;      // of a rank that writes
+  const std::unique_ptr<NodeCopies> copies_;            // peer checkpoints; null if none
+  const std::unique_ptr<checkpoint::Saver> saver_;      // null on ranks that do not write
   std::int64_t saved_step_;                             // whose checkpoint was begun or is there
-  bool has_warned_ = false;                             // of a write that stands still
+  bool has_warned_ = false;                             // about a stalled write
   bool has_asked_ = false;                              // since the last one
   core::SteadyTime begun_, looked_;  // the last one; a look for a person's request
-  double interval_s_;                // of "auto"
+  double interval_s_;                // interval in seconds with "auto"
   std::exception_ptr lost_;          // why the newest was not written, where the run has gone on
 };
 

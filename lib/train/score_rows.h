@@ -26,7 +26,7 @@ class ScoreRows {
 
  private:
   std::int64_t columns_;
-  std::vector<at::Tensor> rows_, positions_;  // of every batch; positions are on the host
+  std::vector<at::Tensor> rows_, positions_;  // one a batch; positions are on the host
 };
 
 }  // namespace scaletrain::train

@@ -23,8 +23,8 @@ namespace scaletrain::train {
 struct Sets {
   std::unique_ptr<core::BufferPool> pool;
   task::OpenSet train;
-  std::map<task::Split, task::OpenSet> held_out;  // those that are open
-  TrainingSet training_set;                       // what is known of data.train
+  std::map<task::Split, task::OpenSet> held_out;  // open sets by split
+  TrainingSet training_set;                       // facts about data.train
 
   data::BatchStream* stream(task::Split split) const;  // nullptr: it is not open
 };

@@ -10,9 +10,9 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// Puts them into `sharding`, which has the model's units. What is gathered as bf16 is what autocast
-// would make bf16 copies of: weights and biases of linear layers and convolutions; not those of a
-// last unit that runs in chunks, whose gradients are added up over them in the weights' type.
+// Sets them in `sharding`, which has the model's units. The all-gather is in bf16 for parameters
+// that autocast casts to bf16: weights and biases of linear layers and convolutions. Except in a
+// last unit that runs in chunks: it accumulates gradients over the chunks in the weights' dtype.
 void take_types(const recipe::Recipe& recipe, nn::Model& model, parallel::Sharding& sharding);
 
 }  // namespace scaletrain::train

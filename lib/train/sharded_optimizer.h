@@ -9,12 +9,12 @@
 
 namespace scaletrain::train {
 
-// Of what the run's placement gives this rank; where that is parts of tensors and the optimizer
-// looks at whole ones, with an owner for each (lib/engine/tensor_owners.h). Every rank calls it.
-// Throws core::RecipeError where the optimizer finds nothing that it is for.
+// Makes the optimizer of this rank's local shards; if the optimizer needs full tensors, each has an
+// owner rank (lib/engine/tensor_owners.h). Every rank calls it. Throws core::RecipeError where the
+// optimizer finds nothing that it is for.
 std::unique_ptr<optim::Optimizer> make_optimizer(const Run& run);
 
-// What clipping of a step needs to know of the parts; without any, nothing.
+// Returns the shards that gradient clipping must know of; empty if nothing is sharded.
 optim::Shards shards_of(const Run& run);
 
 }  // namespace scaletrain::train

@@ -33,7 +33,7 @@ bool is_sound(const std::filesystem::path& best) {
   }
 }
 
-// What tensor ranks have parts of, as a checkpoint has it.
+// Gathers tensor-parallel shards into full tensors for a checkpoint.
 void gather_parts(const Run& run, checkpoint::Contents& contents) {
   if (run.learner.parts.empty()) return;
   if (contents.cut) return divide_evenly(run.mesh->model(), contents);
@@ -45,7 +45,7 @@ void gather_parts(const Run& run, checkpoint::Contents& contents) {
   gather(contents.optimizer);
 }
 
-// Whether a snapshot is made of the run's own tensors. Others that are as large as the model are
+// True if a snapshot refers to the run's own tensors. Others that are as large as the model are
 // copied at once, since they take a device's memory until then.
 bool stands(const Run& run) {
   const bool is_gathered = !run.learner.parts.empty() && !is_cut(run);
@@ -94,7 +94,7 @@ checkpoint::Contents snapshot(Run& run) {
 }
 
 std::optional<format::TrainState> load_best_model(Run& run) {
-  run.replicas = {};  // of another model
+  run.replicas = {};  // stale: of another model
   const NamedTensors own = held_tensors(run);
   run.learner.end_training(own);
   NamedTensors tensors = blank_wholes(gathered_parts(run), own);

@@ -1,4 +1,4 @@
-// What a checkpoint of a run holds.
+// Contents of a run's checkpoint.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace scaletrain::train {
 
-// What a checkpoint holds now, whole on rank 0 alone; the tensors are the run's own, but for what
-// the model is evaluated with in place of them. Every rank calls it.
+// Returns the contents of a checkpoint now, complete on rank 0 alone; the tensors are the run's
+// own, except evaluation weights and buffers that differ from them. Every rank calls it.
 checkpoint::Contents snapshot(Run& run);
 
 // Ends training, and takes over the model of the run's best checkpoint, where the run has an ema

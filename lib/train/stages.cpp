@@ -33,9 +33,9 @@ namespace {
 
 using core::Axis;
 
-// Of the forward of each unit, rank 0's on all ranks: what backward takes is about in proportion.
+// Returns rank 0's forward time of each unit, on all ranks; backward is about proportional.
 std::vector<double> measured_costs(Run& run, const std::vector<units::Unit>& units) {
-  parallel::DataParallel placement(run.learner.parameters(), *run.mesh);  // that is never started
+  parallel::DataParallel placement(run.learner.parameters(), *run.mesh);  // never started
   engine::Engine engine({.model = *run.learner.model,
                          .task = *run.task,
                          .precision = *run.learner.precision,
@@ -107,7 +107,7 @@ void add_described(const std::string& description, at::Device device, NamedTenso
   }
 }
 
-// Of what all ranks have, and name as the model does, the values of the stage that uses it.
+// Broadcasts tensors that all ranks have, named as in the model, from the stage that uses each.
 void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe, NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
   std::vector<std::vector<at::Tensor>> of_places(static_cast<std::size_t>(pipe.world_size()));
@@ -150,7 +150,7 @@ parallel::Sharding sharding_of(const Run& run, const std::vector<units::Unit>& u
   return sharding;
 }
 
-// Those of this rank's stages; what several stages use the first of them counts.
+// Keeps this rank's stages' parameters; the first of several stages that share one counts it.
 void keep_own(const engine::Pipeline& pipeline, std::vector<units::NamedParameter>& parameters) {
   std::erase_if(parameters, [&](const units::NamedParameter& parameter) {
     return !pipeline.has(parameter.name);

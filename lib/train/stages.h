@@ -15,12 +15,12 @@
 
 namespace scaletrain::train {
 
-// The pipeline that the recipe asks for, null where it asks for none. Where stages shall take equal
-// time, each unit is measured with a batch that training then reads once more. Every rank calls it.
-// `units`: the model's as the layout runs them.
+// The pipeline that the recipe asks for, null where it asks for none. To balance stages by time, it
+// times each unit with a batch that training then reads again. Every rank calls it. `units`: the
+// model's as the layout runs them.
 std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units);
 
-// Of the run's parameters, which `units` use, those that this rank has in the run's pipeline.
+// Makes the parallel strategy of the run's parameters, used by `units`, of this rank's stages.
 std::unique_ptr<parallel::Placement> make_placement(Run& run,
                                                     const std::vector<units::Unit>& units);
 

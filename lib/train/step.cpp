@@ -48,8 +48,8 @@ at::Tensor weight_on(at::Device device, at::ScalarType type, double value) {
   return at::full({}, value, at::TensorOptions(type).device(device));
 }
 
-// Of gradients that each replica has of its own: the root of the mean of the squares. Not finite
-// where that of any is, so that all leave a step out or none does.
+// Returns the root mean square over replicas of their own gradient norms. Not finite if any
+// replica's is not, so that all replicas skip a step or none does.
 at::Tensor norm_over_replicas(const dist::Mesh& mesh, const at::Tensor& squares) {
   dist::Group& replicas = mesh.replicas();
   replicas.all_reduce_sum(squares, "norms of the replicas").wait();
@@ -80,7 +80,7 @@ class StepRunner::Batches : public engine::MicroBatches {
     return targets;
   }
 
-  // From here on next() gives the same examples once more.
+  // Makes next() return the same examples once more.
   void rewind() { next_ = 0; }
 
   task::Example next() override {
@@ -125,7 +125,7 @@ class StepRunner::Batches : public engine::MicroBatches {
   Vote& vote_;
   std::deque<data::Batch> read_;
   std::vector<task::Example> kept_;  // for a second pass
-  std::size_t next_ = 0;             // of them
+  std::size_t next_ = 0;             // index into kept_
 };
 
 StepRunner::StepRunner(StepParts parts, bool late)
@@ -141,7 +141,7 @@ StepRunner::StepRunner(StepParts parts, bool late)
 at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
   const std::int64_t fixed = parts_.task.fixed_targets(samples);
   if (fixed > 0) {
-    // Of the job as it was laid out: a replica that is apart has its share of the global batch.
+    // Uses the job's planned size: a decoupled replica has its share of the global batch.
     const double ranks = parts_.mesh.plan().size(core::kGradientAxes);
     if (std::exchange(weighed_, samples) == samples) return fixed_weight_;
     fixed_weight_ =
@@ -153,7 +153,7 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
   at::Tensor targets =
       at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
   data.all_reduce_sum(targets, "targets").wait();
-  // Of a batch without any target the sum of losses is 0, and stays it.
+  // A batch without any target has a loss sum of 0, with any weight.
   return (ranks / targets.masked_fill(targets.eq(0), 1)).to(weight_type_);
 }
 
@@ -173,7 +173,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   if (make_nan) loss_weight = loss_weight * kNan;
   parts_.engine.run(step, batches, loss_weight, [&](at::Tensor loss_sum) {
     if (make_nan) loss_sum = loss_sum * kNan;
-    // By 0, so that a loss that is not finite stays seen.
+    // Times 0, so that a loss that is not finite stays visible.
     if (!parts_.mesh.counts_losses()) loss_sum = loss_sum * 0;
     exchange.emplace(parts_.mesh.world(), own, loss_sum);
   });
@@ -189,7 +189,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   outcomes_.push(at::cat(outcome), std::move(facts));
 }
 
-// What others ask for comes to the ranks of a replica one by one, and they stop at the same step.
+// Ranks of a replica hear of others' stop requests one by one, and agree to stop at one step.
 core::StopReason StepRunner::stop_reason() const {
   const core::StopReason own = core::stop_reason();
   const bool is_asked = parts_.sync != nullptr && parts_.sync->shall_stop();
@@ -220,7 +220,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   if (nearby.defined()) norm = norm + nearby;
   const at::Tensor all_norm =
       parts_.sync != nullptr ? norm_over_replicas(parts_.mesh, squares) : norm;
-  parts_.mesh.world().check();  // what an aborted collective has left is no gradient
+  parts_.mesh.world().check();  // an aborted collective leaves no valid gradient
   const at::Tensor found_inf = optim::not_finite({loss_among(votes), all_norm});
   if (parts_.clip) {
     optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
@@ -241,7 +241,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
 }
 
 void StepRunner::exchange_weights(std::int64_t step) {
-  // Where replicas are apart no collective shows what this one waits for.
+  // Decoupled replicas have no collective that shows the cause of a wait.
   const bool waits = parts_.sync->is_apart() && parts_.sync->is_exchanged_after(step + 1);
   if (waits) parts_.beat.enter(core::Phase::kWaiting);
   parts_.sync->after_step(step);

@@ -27,37 +27,37 @@
 
 namespace scaletrain::train {
 
-// What the host knows of a step when that is queued; this rank's alone but for the first two.
+// Facts the host knows when a step is queued; all but the first two are this rank's only.
 struct StepFacts {
-  std::int64_t step = 0;  // from 0
+  std::int64_t step = 0;  // counted from 0
   double lr = 0;
-  std::optional<double> weight_decay = {};  // where it changes
+  std::optional<double> weight_decay = {};  // nullopt: constant
   double data_s = 0;                        // wait for data
   data::StageTimes stages = {};
-  std::vector<data::BadSample> bad_samples = {};  // of a rank that counts samples
-  std::int64_t exchanged_bytes = 0;               // of gradients and weights, given to exchanges
+  std::vector<data::BadSample> bad_samples = {};  // on a rank that counts samples
+  std::int64_t exchanged_bytes = 0;               // gradients and weights communicated
 };
 
-// What came of a step; all but `facts` is the same on all ranks.
+// Result of a step; all but `facts` is the same on all ranks.
 struct StepResult {
   StepFacts facts;
   double loss = 0;                        // mean over the global batch's targets
   double grad_norm = 0;                   // before clipping
   bool finite = true;                     // false: the step was left out, on all ranks
-  std::optional<double> loss_scale = {};  // what the loss was multiplied by, if it was
+  std::optional<double> loss_scale = {};  // nullopt: no loss scaling
   std::vector<double> statistics = {};    // nn::Model::statistics()
   core::StopReason stop = core::StopReason::kNone;
-  std::uint64_t digest = 0;  // of the global batch
+  std::uint64_t digest = 0;  // digest of the global batch
   double trained_s = 0;      // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;  // bad samples of all data coordinates
   bool save = false;         // rank 0 has asked for a checkpoint
   bool has_targets = true;   // false: masks leave out all targets of the global batch
 
-  // Whether the gradients of a finite loss were too large for the scale; the next step's is lower.
+  // True if the gradients of a finite loss overflowed at this loss scale; the next step's is lower.
   bool overflowed() const;
 };
 
-// What a step uses; all of it outlives the runner.
+// Parts that a step uses; all of them outlive the runner.
 struct StepParts {
   const dist::Mesh& mesh;
   core::Beat& beat;
@@ -69,10 +69,10 @@ struct StepParts {
   std::vector<at::Tensor> buffers;  // the model's
   recipe::BatchPlan batch;
   std::optional<recipe::Clip> clip;
-  optim::Shards shards = {};  // where parameters are cut over ranks
+  optim::Shards shards = {};  // shards of sharded parameters
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
-  parallel::ReplicaSync* sync = nullptr;  // of replicas that train alone between exchanges
+  parallel::ReplicaSync* sync = nullptr;  // local SGD; null: none
   // Called when a step has its gradients, before it changes weights, optimizer state and means.
   std::function<void()> before_update = [] {};
 };
@@ -82,8 +82,8 @@ class StepRunner {
   // `late`: what comes of a step is known when the next one is queued.
   StepRunner(StepParts parts, bool late);
 
-  // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s` is this
-  // rank's training time. A `weight_decay` holds from here on. `save`: this rank asks for a
+  // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s`
+  // is this rank's training time. A `weight_decay` holds from here on. `save`: this rank asks for a
   // checkpoint behind the step. Reads no value of a tensor.
   void run(std::int64_t step, double lr, double trained_s,
            std::optional<double> weight_decay = std::nullopt, bool save = false);
@@ -96,9 +96,9 @@ class StepRunner {
 
  private:
   class Batches;
-  // What each loss is multiplied by: divided by the targets of the global batch of so many samples,
-  // and multiplied by the ranks of mesh.gradients() to undo the mean over them, the gradients are
-  // those of the global mean.
+  // Returns the weight of each loss: 1 / targets of the global batch of `samples` samples, times
+  // the ranks of mesh.gradients() to undo the mean over them. Gradients are then those of the
+  // global mean.
   at::Tensor weight(Batches& batches, std::int64_t samples);
   // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
   // not finite where the gradients were not.
@@ -108,7 +108,7 @@ class StepRunner {
   at::Tensor update(const StepFacts& facts, const at::Tensor& votes, const at::Tensor& nearby);
   void exchange_weights(std::int64_t step);
   core::StopReason stop_reason() const;
-  // Of gradients and weights, so far.
+  // Gradient and weight bytes communicated so far.
   std::int64_t exchanged_bytes() const;
 
   StepParts parts_;
@@ -116,9 +116,9 @@ class StepRunner {
   std::optional<optim::Sam> sam_;
   KeptTensors buffers_;  // the model's, from before the step
   core::BatchSizes sizes_;
-  at::ScalarType weight_type_;  // of what losses are multiplied by: fp32, fp64 beside such weights
+  at::ScalarType weight_type_;  // dtype of the loss weight: fp32, or fp64 for fp64 models
   std::int64_t weighed_ = 0;    // samples of the batch that this is the weight of,
-  at::Tensor fixed_weight_;     // where a task has the same targets in every batch of that size
+  at::Tensor fixed_weight_;     // loss weight if equal batches have equal targets
   Outcomes<StepFacts> outcomes_;
 };
 

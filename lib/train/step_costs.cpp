@@ -16,7 +16,7 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::int64_t kFirstSteps = 3;  // which allocate what lasts, and choose kernels
+constexpr std::int64_t kFirstSteps = 3;  // warmup: allocate persistent memory, choose kernels
 constexpr std::int64_t kMeasuredSteps = 2;
 
 // With images and batches as large as they become.
@@ -72,7 +72,7 @@ void attribute_state(Run& run, units::MemoryMeter& meter) {
                   units::MemoryKind::kOptimizer);
 }
 
-// That of the rank with the highest sum.
+// Returns the memory use of the rank with the highest sum.
 units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
   constexpr auto kKinds = static_cast<std::int64_t>(units::kMemoryKinds);
   const at::Tensor all = at::zeros({group.world_size(), kKinds},

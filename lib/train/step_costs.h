@@ -1,4 +1,4 @@
-// What a step of a recipe costs, measured on the ranks that train it: memory and time.
+// Measured cost of a recipe's step on the ranks that train it: memory and time.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace scaletrain::train {
 
 using BeforeData = std::function<void(Run&)>;
 
-// Of what was measured.
+// Memory and time of a measured step.
 struct StepCost {
   units::MemoryUse memory;
   double seconds = 0;
-  std::int64_t auto_per_device = 0;  // what was found; 0: it is a number
+  std::int64_t auto_per_device = 0;  // batch size found for "auto"; 0: not "auto"
 };
 
 // Tensors' peak by kind in a step like all others, after the first ones, of the rank whose peak is
@@ -27,8 +27,8 @@ struct StepCost {
 StepCost measure_memory(recipe::Recipe recipe, const core::WorkerEnv& env,
                         const nn::Factories& models, const BeforeData& before_data = nullptr);
 
-// The same of the first steps of a run of one rank, which is what a step of `recipe` needs of this
-// one.
+// Measures the memory of the first steps of a one-rank run, that is, the need of a step of `recipe`
+// on this rank.
 units::MemoryUse measure_first_steps(recipe::Recipe recipe, const core::WorkerEnv& env,
                                      const nn::Factories& models);
 

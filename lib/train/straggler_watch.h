@@ -25,15 +25,15 @@ class StragglerWatch {
   StragglerWatch(dist::Group& group, core::Beat& beat, bool late)
       : group_(group), beat_(beat), times_(group, late) {}
 
-  // After every step, whose number is `step`; every rank calls it. Where ten are full the ranks'
-  // times are exchanged, without a wait. What they show comes at once, or when late from drain();
+  // After every step, whose number is `step`; every rank calls it. After every ten steps the ranks
+  // exchange their times asynchronously. The result is returned at once or, when late, by drain();
   // all ranks report the same.
   std::optional<SlowRanks> step(std::int64_t step);
-  // What the oldest exchange shows that was held back; nullopt where none is.
+  // Returns the result of the oldest exchange that was held back; nullopt if there is none.
   std::optional<SlowRanks> drain() { return slow_among(times_.drain()); }
 
  private:
-  using Times = Outcomes<std::int64_t>;  // of all ranks; the step
+  using Times = Outcomes<std::int64_t>;  // times of all ranks; the step
   std::optional<SlowRanks> slow_among(const std::optional<Times::Outcome>& times);
 
   dist::Group& group_;

@@ -16,14 +16,14 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// Whether the parameters of a model get the values that training begins with. kBlank: their memory
-// is not used before something writes to it, so that a model which is larger than the machine can
-// be looked at.
+// Initial values of a model's parameters. kInitial: the values that training begins with. kBlank:
+// their memory is not used before something writes to it, so that a model which is larger than the
+// machine can be looked at.
 enum class Values { kInitial, kBlank };
 
 struct PartOfModel {
   std::shared_ptr<nn::Model> model;
-  units::TensorParts parts;  // what it is of the whole one
+  units::TensorParts parts;  // its slices of the full tensors
 };
 
 // The recipe's model, freshly initialised, as far as this rank of `mesh` has it, on the CPU: each

@@ -119,7 +119,7 @@ core::ExitCode Trainer::train() {
     const bool best = validates && validate();
     if (saves || best) {
       saves_.save();
-      save_asked_ = false;  // of a step that was late
+      save_asked_ = false;  // clears a request from a late step
     }
     saves_.look();
   }
@@ -129,7 +129,7 @@ core::ExitCode Trainer::train() {
   return stop_ == core::StopReason::kNone ? finish() : stop();
 }
 
-// What replicas that are apart have come to.
+// Records positions that decoupled replicas did not reach; reports replicas that are lost.
 void Trainer::look_at_replicas() {
   if (!run_->sync || !run_->sync->is_apart() || run_->group->job_rank() != 0) return;
   const std::vector<parallel::ReplicaPlace> places = run_->sync->places();
@@ -199,7 +199,7 @@ void Trainer::report_late() {
 }
 
 void Trainer::collect(const StepResult& result) {
-  report_late();  // of the step before
+  report_late();  // records of the previous step
   format::TrainState& state = run_->state;
   const double seconds = std::exchange(busy_s_, 0);
   const double seconds_before = std::exchange(seconds_, result.trained_s);
@@ -249,7 +249,7 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean*
   }
   const std::string name = task::name_of(split, run_->recipe.data);
   require_samples(result, name);
-  // What is tested is the run's result, whichever weights that are.
+  // A test reports the run's result, whatever weights were evaluated.
   const bool is_beside = mean != nullptr && split != task::Split::kTest;
   reporter_.eval(is_beside ? fmt::format("{}/{}", mean->plan().name, name) : name, result, model);
   bad_samples_.check(name, result.skipped, result.skipped + result.count);

@@ -57,7 +57,7 @@ void TrainingSet::gather(dist::Group& group, format::TrainState& state) const {
   const Numbers own = set_->open_digests();
   const Numbers all = highest(group, own, "shard digests");
   state.shard_digests.resize(all.size(), -1);
-  std::int64_t changed = 0;  // where this rank has not seen it, and warned, itself
+  std::int64_t changed = 0;  // changed shards that this rank has not warned about
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::int64_t& known = state.shard_digests[i];
     if (all[i] < 0) continue;

@@ -1,4 +1,4 @@
-// What is known of the training set: what other ranks and a resume compare.
+// Facts about the training set, which other ranks and a resume compare.
 //
 // A set in the indexed order is counted and recognised by digests at once. One in the streamed
 // order would have to be opened for that: what ranks learn of its shards is gathered for each

@@ -1,4 +1,4 @@
-// What all ranks must know alike of a step: one small all-reduce, under way during backward.
+// Step consensus: one small asynchronous all-reduce during backward, so that all ranks agree.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,9 +11,9 @@
 
 namespace scaletrain::train {
 
-// What the host of one rank knows of a step; sums over the ranks after the exchange.
+// One rank's contribution to the consensus on a step; sums over the ranks after the all-reduce.
 struct Vote {
-  double targets = 0;  // of the step's micro-batches: task::Task::weight_of()
+  double targets = 0;  // sum over the step's micro-batches: task::Task::weight_of()
   core::StopReason stop = core::StopReason::kNone;  // the strongest that any rank heard
   std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
   std::int64_t skipped = 0;                         // bad samples
@@ -37,7 +37,7 @@ class VoteExchange {
   dist::Pending pending_;
 };
 
-// What the sums say, the same on all ranks.
+// Consensus on a step, equal on all ranks.
 struct Voted {
   double loss_sum = 0;
   Vote vote;

@@ -20,8 +20,8 @@ const units::TensorPart* find_part(const units::TensorParts& parts, const std::s
 
 }  // namespace
 
-// As a sum: each rank adds its part to zeros, and parts may differ in size. Of bytes, since 0 + -0
-// is not the same bits as -0.
+// As a sum: each rank adds its part to zeros, and parts may differ in size. Sums bytes, since 0 +
+// -0 has other bits than -0.
 NamedTensors gather_wholes(dist::Group& tensors, const units::TensorParts& parts,
                            const NamedTensors& own) {
   const at::NoGradGuard no_grad;

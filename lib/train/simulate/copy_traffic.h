@@ -1,4 +1,4 @@
-// What ranks that have the same elements give to each other in a step, to add up their gradients.
+// Gradient all-reduce traffic of a step between ranks that have the same elements.
 #pragma once
 
 #include <c10/core/ScalarType.h>

@@ -30,7 +30,7 @@ void check_place(const Run& run) {
 
 struct FakeRun {
   std::unique_ptr<Run> run;
-  std::optional<units::TokenCut> cut;  // where ranks share sequences
+  std::optional<units::TokenCut> cut;  // context parallelism
 };
 
 FakeRun build(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetwork> network,
@@ -103,7 +103,7 @@ FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int6
   const FakeRun fake = build(std::move(recipe), network, models);
   take_step(fake, 0);
   std::vector<double> seconds;
-  std::vector<std::size_t> begin{network->count()};  // of each step's calls
+  std::vector<std::size_t> begin{network->count()};  // first call of each step
   for (std::int64_t step = 1; step <= steps; ++step) {
     const core::SteadyTime start = core::now();
     take_step(fake, step);

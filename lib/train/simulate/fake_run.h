@@ -11,11 +11,11 @@
 
 namespace scaletrain::train {
 
-// Of one step.
+// Times of one step, in seconds.
 struct FakeStep {
   double seconds = 0;
-  double exchange_s = 0;  // that its exchanges take, one behind the other
-  double exposed_s = 0;   // of that, while the rank waits
+  double exchange_s = 0;  // its collectives, one after the other
+  double exposed_s = 0;   // exposed part, while the rank waits
   std::int64_t calls = 0, bytes = 0;
 };
 
@@ -25,8 +25,9 @@ struct FakeStep {
 FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int64_t steps,
                       const nn::Factories& models);
 
-// Of the calls of a step, how long this rank had to wait: as counted where it waited for a call,
-// and of a group that c10d's Reducer waits for, from the last bucket's start to its end.
+// Returns the exposed communication time of a step's calls, in seconds: as counted where this rank
+// waited for a call; for a group that c10d's Reducer waits for, from the last bucket's start to its
+// end.
 double exposed_seconds(std::span<const dist::FakeCall> calls);
 
 }  // namespace scaletrain::train

@@ -22,7 +22,7 @@ class GatherCount {
     }
   }
 
-  std::vector<std::int64_t> count;  // by block
+  std::vector<std::int64_t> count;  // all-gathers by block
 
   // Forward and backward of the units from `begin` to `end`. `stays`: the last one does in between.
   void pass(std::size_t begin, std::size_t end, bool stays) {

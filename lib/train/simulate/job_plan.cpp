@@ -34,7 +34,7 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
 }
 
-using Profiles = std::map<int, std::vector<UnitProfile>>;  // by the place in the tensor group
+using Profiles = std::map<int, std::vector<UnitProfile>>;  // units by rank in tensor group
 
 // The plan of one rank.
 class Planner {
@@ -91,7 +91,7 @@ class Planner {
 
   bool has(Axis axis) const { return mesh_.size(axis) > 1; }
   bool is_expert(const std::string& name) const { return places_.contains(name); }
-  // Whether it is an expert of another rank.
+  // True if the parameter is an expert of another rank.
   bool is_elsewhere(const std::string& name) const {
     const auto place = places_.find(name);
     return place != places_.end() && place->second != mesh_.experts().rank();
@@ -178,10 +178,10 @@ class Planner {
     if (recipe_.sync.name == "diloco") plan_.optimizer += 2 * plan_.gradients;  // the outer one's
   }
 
-  // Of replicas that train alone, an even share of what they exchange now and then.
+  // Adds a step's share of the local-SGD synchronization of replicas.
   void add_weights(std::int64_t bytes) {
     if (job_.mesh.model_copies() == 1 || recipe_.sync.is_async()) return;
-    if (recipe_.compress) {  // of fp32
+    if (recipe_.compress) {  // `bytes` counts fp32 values
       const auto element = c10::elementSize(*parallel::cast_type(*recipe_.compress));
       bytes = bytes / static_cast<std::int64_t>(sizeof(float)) * static_cast<std::int64_t>(element);
     }
@@ -189,7 +189,7 @@ class Planner {
         job_.mesh.same_place(plan_.rank, core::kDataAxes), 1, bytes / recipe_.sync.steps);
   }
 
-  // Of whole parameters, in buckets.
+  // Adds the all-reduce of unsharded gradients, in buckets.
   void add_gradients(const char* axis, const std::vector<int>& ranks,
                      const std::vector<NamedParameter>& parameters) {
     if (parameters.empty()) return;
@@ -284,7 +284,7 @@ class Planner {
     if (has(Axis::kPipe)) add_links();
   }
 
-  // What it sends to the next stage and, of the same bytes, back to the one before.
+  // Adds the bytes sent to the next stage and, as many, back to the previous one.
   void add_links() {
     const std::vector<int> pipe = ranks_along({Axis::kPipe});
     const auto place = static_cast<std::size_t>(mesh_.coordinate(Axis::kPipe));

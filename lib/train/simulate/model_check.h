@@ -1,5 +1,5 @@
-// What a recipe asks of its model that only a worker knows: names of parameters and units, layers
-// and their sizes.
+// Checks recipe keys against facts that only a built model knows: names of parameters and units,
+// layers and their sizes.
 #pragma once
 
 #include "lib/nn/factory.h"

@@ -22,7 +22,7 @@ bool runs(const PartOf& of, std::size_t unit) {
       of.stages, [unit](const auto& stage) { return stage.first <= unit && unit < stage.second; });
 }
 
-// Of the gradients of `block` in a step.
+// Returns the number of reduce-scatters of `block`'s gradients in a step.
 std::int64_t scatters_of(const FlatPlan& block, ShardLevel level, const PartOf& of) {
   if (level == ShardLevel::kOptimizer) return 1;
   // Stages that share it each exchange it behind a backward of theirs.
@@ -34,7 +34,7 @@ std::int64_t scatters_of(const FlatPlan& block, ShardLevel level, const PartOf& 
   return of.micros * stages;
 }
 
-// What lies of a matrix in a part is a row.
+// Adds the local shards of `block`; the slice of a matrix counts as one row.
 void add_owned(const FlatPlan& block, const std::vector<NamedParameter>& parameters, int place,
                PartPlan& plan) {
   CopyBucket bucket{.elements = block.part, .type = block.type};

@@ -1,5 +1,5 @@
-// What a rank that holds a model together with others has of it, and exchanges for that in a step:
-// the arithmetic of lib/parallel/sharded.h.
+// Predicts a rank's local shards of a sharded model and their communication in a step: the
+// arithmetic of lib/parallel/sharded.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,7 @@ namespace scaletrain::train {
 
 // Whose part, and of what.
 struct PartOf {
-  int ranks = 1, place = 0;  // of the shard group, and this rank's in it
+  int ranks = 1, place = 0;  // size of the shard group, this rank's place in it
   // The units that it runs from the first to the one behind the last, by stage; all as one stage
   // without a pipeline.
   std::vector<std::pair<std::size_t, std::size_t>> stages = {};
@@ -31,15 +31,15 @@ struct PartTraffic {
 };
 
 struct PartPlan {
-  std::vector<units::NamedParameter> owned;  // what it updates, without memory
-  std::int64_t bytes = 0;                    // of its parts of all blocks
-  std::int64_t together = 0;                 // of whole blocks that are there at once, at most
-  PartTraffic gathers, scatters;             // of parameters, and of gradients
-  std::vector<CopyBucket> copies;            // what it adds up with ranks that have the same parts
+  std::vector<units::NamedParameter> owned;  // parameters it updates, without memory
+  std::int64_t bytes = 0;                    // its shards of all blocks
+  std::int64_t together = 0;                 // peak bytes of unsharded blocks
+  PartTraffic gathers, scatters;             // parameters; gradients
+  std::vector<CopyBucket> copies;            // all-reduces with ranks that have the same shards
 };
 
-// Of `parameters`, which the rank's units use, frozen ones at ShardLevel::kParameters among them;
-// `sharding` has level, types and all units of the model.
+// Plans the shards of `parameters`, which the rank's units use, including frozen ones at
+// ShardLevel::kParameters; `sharding` has level, types and all units of the model.
 PartPlan plan_parts(const std::vector<units::NamedParameter>& parameters,
                     const parallel::Sharding& sharding, const PartOf& of);
 

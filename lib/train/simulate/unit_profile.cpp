@@ -57,7 +57,7 @@ std::vector<Kind> kinds_of(const std::vector<units::Unit>& units, nn::Model& mod
                            const std::vector<bool>& again) {
   std::vector<Kind> kinds;
   std::vector<std::int64_t> last;
-  std::map<bool, std::size_t> known;  // of the units of these shapes, by whether they run again
+  std::map<bool, std::size_t> known;  // kinds of these shapes, by whether they run again
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     std::vector<std::int64_t> shape = shape_of(units[unit], model);
     const bool is_end = unit <= kEnds || unit + kEnds >= units.size();
@@ -110,8 +110,8 @@ class OneBatch : public engine::MicroBatches {
   task::Example example_;
 };
 
-// Which unit asks for what: the one that runs, and in backward the one whose output's gradient came
-// last.
+// Attributes collectives to units: to the one that runs, and in backward to the one whose output's
+// gradient came last.
 class Attribution {
  public:
   explicit Attribution(dist::FakeNetwork& network) : network_(network) {}
@@ -134,7 +134,7 @@ class Attribution {
     return unit;
   }
 
-  // By unit, what was asked of the group of `ranks`.
+  // Returns, by unit, the calls to the group of `ranks`.
   std::map<std::size_t, std::vector<dist::FakeCall>> take(const std::vector<int>& ranks) {
     std::map<std::size_t, std::vector<dist::FakeCall>> result;
     const std::vector<dist::FakeCall> calls = network_.calls();
@@ -202,7 +202,7 @@ class Profiler {
   }
 
  private:
-  // That so many ranks divide a sequence into.
+  // Returns the chunks into which `ranks` ranks divide a sequence.
   static std::int64_t chunks_of(std::int64_t ranks) { return ranks == 1 ? 1 : 2 * ranks; }
 
   engine::Engine engine_of(std::vector<units::Unit> units) {
@@ -265,7 +265,7 @@ class Profiler {
     return engine::within_budget(costs, *recipe_.recompute->budget_mb * kMegabyte);
   }
 
-  // Those with the group of `ranks`, of these kinds.
+  // Measures the collectives of these kinds in the group of `ranks`.
   void measure_exchanges(
       std::vector<UnitProfile>& profiles, const std::vector<bool>& again,
       const std::vector<int>& ranks, std::vector<UnitExchange> UnitProfile::*exchanges,
@@ -280,7 +280,7 @@ class Profiler {
     }
     engine::Engine engine = engine_of(std::move(ones));
     engine.set_recomputed(ones_again);
-    // By unit and kind of exchange, at each size.
+    // Collectives by unit and kind, at each size.
     std::map<std::pair<std::size_t, FakeKind>, std::vector<UnitExchange>> found;
     for (std::size_t size = 0; size < sizes_.size(); ++size) {
       OneBatch batch(batch_of(sizes_[size]));
@@ -315,7 +315,7 @@ class Profiler {
   Learner& learner_;
   const dist::Mesh& mesh_;
   dist::FakeNetwork& network_;
-  std::optional<units::TokenCut> cut_;  // where ranks share sequences
+  std::optional<units::TokenCut> cut_;  // context parallelism
   std::unique_ptr<task::Task> task_;
   std::vector<units::Unit> units_;
   bool has_tokens_;

@@ -1,6 +1,6 @@
-// What the units of a model cost a rank that has a part of them, found without the ranks beside it
-// and without their size: of the units that are alike one is run, on a few tokens or samples, and
-// what it keeps and exchanges grows with both in a way that two or three sizes determine.
+// Profiles the memory and communication of a model's units on one rank of a sharded model, without
+// the other ranks and at a small size. It runs one of each kind of equal units on a few tokens or
+// samples; two or three sizes determine how saved and communicated bytes grow.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct UnitExchange {
   double calls = 0, bytes = 0;
 };
 
-// Of one micro-batch, forward and backward.
+// Costs of a unit for one micro-batch, forward and backward.
 struct UnitProfile {
   std::string name;
-  std::int64_t saved_bytes = 0;  // of its activations that backward needs
-  std::int64_t input_bytes = 0;  // of what enters it: all that stays where it runs again
+  std::int64_t saved_bytes = 0;  // activations that backward needs
+  std::int64_t input_bytes = 0;  // inputs: all that activation checkpointing keeps
   std::int64_t inputs = 1;       // tensors that enter it
   bool runs_again = false;
   std::vector<UnitExchange> exchanges;  // with its tensor group, by kind
   std::vector<UnitExchange> tokens;     // with the ranks that have the other experts
-  std::vector<UnitExchange> keys;       // that go to the next rank of its context group
-  std::vector<UnitExchange> sums;       // of what experts of all tokens are chosen by, with that
+  std::vector<UnitExchange> keys;       // sent to the next rank of its context group
+  std::vector<UnitExchange> sums;       // context group: sums that route tokens to experts
 };
 
 // One for each unit of `learner`'s model, in their order; experts that ranks share are divided, and
