@@ -28,7 +28,7 @@ struct Attempt {
   int launchers_here = 1;              // known launchers of this job on this machine
   bool one_host = false;               // several nodes, which are launchers of one host
   SilenceExchange exchange_silence{};  // with the other nodes; null: there are none
-  // Tells the other nodes that a replica is lost here; null: there are no other nodes.
+  // Reports to the other nodes that a replica is lost here; null: there are no other nodes.
   std::function<void(const LostReplica&)> report_lost{};
   std::vector<std::string> replicas{};  // result of memory() on each node, by rank
 };
