@@ -1,4 +1,5 @@
-// Which units of the model backward runs again, instead of keeping what they compute.
+// Activation checkpointing: units of the model that backward runs again, instead of keeping their
+// activations.
 #pragma once
 
 #include <cstdint>
