@@ -30,8 +30,8 @@ struct Option {
 Option choice_option(std::string key, std::string help, NamedValues values);
 
 // Condition on two keys of one row, on one (for kFitsImageSize `other` times) and
-// the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
-// side, or (kFirst) of the row's place in a list of components; kUnits: the model has `key` and
+// the image size, on the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
+// side, or (kFirst) on the row's place in a list of components; kUnits: the model has `key` and
 // `other` units, or `other` without a key; kOneUnit: it is one unit, which does not show its
 // layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kWholeTensors:
 // an update of the optimizer looks at a whole tensor, or at blocks of it; kFixedImageSize: the
