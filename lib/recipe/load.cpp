@@ -73,8 +73,7 @@ Node read_tree(const std::string& text, const std::string& name, const Object& k
   return base;
 }
 
-// Catalog of the worker that the recipe names. A value that is no path is reported when all keys
-// are read.
+// Catalog of the recipe's worker. A value that is no path is reported when all keys are read.
 CatalogPtr catalog_for(const Node& tree) {
   const Node* const worker = tree.member("worker");
   const std::string* const path = worker == nullptr ? nullptr : worker->text();

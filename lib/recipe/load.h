@@ -1,5 +1,4 @@
-// Loads a typed recipe from JSON text: comments, extends, overrides, defaults, every mistake at
-// once.
+// Loads a typed recipe from JSON: comments, extends, overrides, defaults, all mistakes at once.
 #pragma once
 
 #include <filesystem>
@@ -23,8 +22,7 @@ namespace scaletrain::recipe {
 Recipe load_recipe(const std::filesystem::path& path,
                    const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 
-// Parses a recipe from text; `name` stands for the file: in messages, for "extends", as the default
-// name.
+// Takes text; `name` stands for the file: in messages, for "extends", as the default name.
 Recipe parse_recipe(const std::string& text, const std::string& name,
                     const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 

@@ -1,5 +1,4 @@
-// Activation checkpointing: units of the model that backward runs again, instead of keeping their
-// activations.
+// Activation checkpointing: units whose activations backward computes again.
 #pragma once
 
 #include <cstdint>

@@ -95,7 +95,7 @@ void check_is_not_compressed(const Source& train, const Node& tree, Problems& pr
                "use \"streamed\", or tars that are not compressed: scaletrain data import tar");
 }
 
-// Refuses keys that a streamed order with lanes does not support. `prefix`: of one of the sources,
+// Refuses keys that the streamed order cannot use. `prefix`: of one of the sources,
 // "sources/0/".
 void check_streamed(const Source& source, const std::string& prefix, const Node& tree,
                     Problems& problems) {

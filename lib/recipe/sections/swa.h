@@ -13,7 +13,7 @@ namespace scaletrain::recipe {
 
 // Stochastic weight averaging (lib/optim/mean.h, lib/optim/swa_lr.h).
 struct Swa {
-  std::optional<Duration> start;  // when averaging starts in training; 3/4 of it
+  std::optional<Duration> start;  // start of averaging; default: 3/4 of training
   Duration every{Duration::Unit::kEpochs, 1};
   std::optional<double> lr;  // SWA learning rate; nullopt: the schedule's
   Duration anneal{Duration::Unit::kEpochs, 10};

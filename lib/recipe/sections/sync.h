@@ -31,7 +31,7 @@ struct Sync {
   OuterOptimizer outer = {};        // diloco's
   std::int64_t fragments = 1;       // diloco's: parts of the model that are exchanged in turn
   std::int64_t overlap = 0;         // diloco's: steps that are made while a fragment is exchanged
-  double mix = 0.5;                 // share of a replica's own weights that stays
+  double mix = 0.5;                 // with overlap: share of a replica's own weights that stays
   std::int64_t staleness = 4;       // async's: exchanges that a replica may be ahead of the slowest
 
   bool is_rare() const { return name != "every_step"; }
