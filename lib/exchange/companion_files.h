@@ -34,7 +34,7 @@ Companions companions_in(const std::filesystem::path& folder);
 // checkpoint of ours; none for a URL and for a path that does not exist.
 Companions companions_of_weights(const std::string& path);
 
-// Returns the files in a run's folder, else those of the weights that its recipe names.
+// Returns those of a run: in its folder, else beside the weights that its recipe names.
 Companions companions_of_run(const std::filesystem::path& run, const recipe::Recipe& recipe);
 
 // Leaves out the tokenizer where it has another SHA-256 than `tokenizer`, a token card's, and the

@@ -26,7 +26,7 @@ nlohmann::ordered_json language_config(const recipe::Recipe& recipe,
                                        std::optional<std::int64_t> end_of_text,
                                        std::string_view dtype);
 
-// Returns the prefix that transformers puts before the names of our tensors: "transformer." of
+// Prefix that transformers puts before the names of our tensors: "transformer." of
 // GPT-2.
 std::string language_prefix(const recipe::Model& model);
 
