@@ -54,8 +54,7 @@ class Precision {
   virtual std::map<std::string, at::Tensor> state() { return {}; }
 };
 
-// True if the hardware has bf16 that is faster than fp32: AVX-512 on a CPU, a compute capability of
-// 8.0.
+// True if bf16 is faster than fp32: with AVX-512 on a CPU, or a compute capability of 8.0.
 bool multiplies_bf16(const Hardware& hardware);
 
 // Falls back to fp32, with a warning, where the hardware lacks the precision.
