@@ -13,8 +13,7 @@ std::set<int> allowed_cpus();
 // where it sets no limit or cannot be read.
 int quota_cores(const std::string& cpu_max, int most);
 
-// Returns how many of the CPUs that this process may run on its container's quota covers, at least
-// 1.
+// Returns how many CPUs this process may use, within its container's quota; at least 1.
 int usable_cores();
 
 }  // namespace scaletrain::core

@@ -9,8 +9,7 @@ inline bool has_avx2() {
   return has;
 }
 
-// True if the CPU has AVX-512 and its permutations of bytes: Intel's since Ice Lake, AMD's since
-// Zen 4.
+// True if the CPU permutes bytes with AVX-512: Intel's since Ice Lake, AMD's since Zen 4.
 inline bool has_avx512() {
   static const bool has =
       has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&

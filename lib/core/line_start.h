@@ -16,9 +16,8 @@ void suspect_error_stream();
 // are whole.
 void leave_bar_of_terminal();
 
-// Returns the text that brings the next text to the beginning of a line; "" where it stands there
-// as far as one knows. The caller writes it: the next call returns "" until somebody else has
-// written.
+// Returns what begins a new line for the next text; "" where it stands there as far as one knows.
+// The caller writes it: the next call returns "" until somebody else has written.
 std::string to_line_start();
 
 }  // namespace scaletrain::core

@@ -16,8 +16,7 @@ struct WorkCosts {
 struct ScheduleProof {
   double length = 0;      // until the last rank is done
   double idle_share = 0;  // share of the time of all ranks
-  // Peak number of micro-batches whose activations a rank holds at once, by rank, of one chunk
-  // each.
+  // Peak number of micro-batches with activations on each rank, of one chunk each.
   std::vector<int> held;
 };
 

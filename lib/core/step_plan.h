@@ -42,8 +42,7 @@ class StepPlan {
   std::int64_t step_at(std::int64_t spread) const;
 
  private:
-  // Applies from `step` on, which begins at `place` or where the next epoch does, up to the next
-  // row.
+  // Starts at `step`, which begins at `place` or with the next epoch; ends at the next row.
   struct Row {
     std::int64_t step = 0;
     StepPlace place;

@@ -12,9 +12,8 @@ std::string_view url_scheme(std::string_view path);
 
 inline bool is_url(std::string_view path) { return !url_scheme(path).empty(); }
 
-// For messages and logs: without user, password and query, control characters escaped. Commands are
-// shown as only their program and the file that they name, since any of their words may be a
-// secret.
+// For messages and logs: without user, password and query, control characters escaped. A command
+// shows only its program and the file that it names, since any of its words may be a secret.
 std::string shown_path(std::string_view path);
 
 // The part after the last '/', without a query; a command's file.
