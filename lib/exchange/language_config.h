@@ -26,8 +26,7 @@ nlohmann::ordered_json language_config(const recipe::Recipe& recipe,
                                        std::optional<std::int64_t> end_of_text,
                                        std::string_view dtype);
 
-// Prefix that transformers puts before the names of our tensors: "transformer." of
-// GPT-2.
+// Prefix that transformers puts before the names of our tensors: "transformer." for GPT-2.
 std::string language_prefix(const recipe::Model& model);
 
 // Throws core::CheckpointError for what our models do not compute.
