@@ -34,9 +34,8 @@ class StepPlan {
   // Returns the step that trains on `position` of `epoch`.
   std::int64_t step_of(std::int64_t epoch, std::int64_t position) const;
 
-  // Maps the step to a plan where every epoch has steps_per_epoch() steps: schedules that count in
-  // epochs follow the data with it. It rises by 1 or 0 with each step, and is exact where an epoch
-  // begins.
+  // Maps a step to a plan with steps_per_epoch() steps in every epoch, for schedules in epochs. It
+  // rises by 1 or 0 with each step, and is exact where an epoch begins.
   std::int64_t spread(std::int64_t step) const;
   // The first step that is there.
   std::int64_t step_at(std::int64_t spread) const;
