@@ -17,7 +17,7 @@
 namespace scaletrain::core {
 namespace {
 
-constexpr std::size_t kPart = std::size_t{4} << 20;  // of a range; several are under way
+constexpr std::size_t kPart = std::size_t{4} << 20;  // bytes of a request; several are under way
 constexpr std::size_t kUnderWay = 64;
 
 }  // namespace
@@ -73,7 +73,7 @@ class AsyncFile::Impl {
  private:
   struct Range {
     bool writes = false;
-    std::size_t parts = 0;  // that are under way
+    std::size_t parts = 0;  // requests under way
     int error = 0;
     std::int64_t ends_at = -1;  // the file, before the range does
   };
@@ -125,7 +125,7 @@ class AsyncFile::Impl {
   bool is_direct_;
   bool has_ring_ = false;
   std::unique_ptr<AsyncQueue> queue_;
-  std::map<std::uint64_t, Range> ranges_;  // that nobody has waited for
+  std::map<std::uint64_t, Range> ranges_;  // ranges not waited for yet
   std::uint64_t last_ = 0;
   std::size_t under_way_ = 0;  // parts
 };

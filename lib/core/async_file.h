@@ -2,8 +2,8 @@
 //
 // Past the page cache where the file system can, by io_uring (Axboe, Efficient IO with io_uring,
 // 2019; the kernel's own interface, <linux/io_uring.h>): many parts of a range are under way at a
-// time and nobody waits for them. Where the kernel, or what a container may do, has no io_uring, a
-// thread reads and writes in its place.
+// time and nobody waits for them. A thread reads and writes in place of io_uring where the kernel
+// or the container's permissions lack it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace scaletrain::core {
 
-// Of memory, places and sizes.
+// Alignment of memory, file offsets and sizes, in bytes.
 inline constexpr std::size_t kAsyncUnit = 4096;
 
 class AsyncFile {

@@ -1,4 +1,4 @@
-// What reads and writes parts of a file for AsyncFile (lib/core/async_file.h).
+// Backend that reads and writes parts of a file for AsyncFile (lib/core/async_file.h).
 #pragma once
 
 #include <cstddef>

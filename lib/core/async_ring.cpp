@@ -70,7 +70,7 @@ class RingQueue : public AsyncQueue {
 
   bool has_room() const { return rings_ && entries_; }
 
-  // What is not past the cache the kernel's threads do, since it would be done here and now.
+  // Requests through the page cache go to the kernel's threads, since they would block here.
   void begin(AsyncPart& part, bool is_direct) override {
     const unsigned tail = *sent_tail_;
     const unsigned place = tail & sent_mask_;

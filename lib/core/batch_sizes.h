@@ -33,9 +33,9 @@ class BatchSizes {
   const std::vector<Stage>& stages() const { return stages_; }  // in order; the last has no end
   std::int64_t global() const { return stages_.back().batch; }
   std::int64_t of_step(std::int64_t step) const { return stage_of_step(step).batch; }
-  // That are trained before `step`.
+  // Returns the number of samples that are trained before `step`.
   std::int64_t samples_before(std::int64_t step) const;
-  // Which is trained with sample number `sample` of the whole training.
+  // Returns the step that trains sample number `sample` of the whole training.
   std::int64_t step_of_sample(std::int64_t sample) const;
 
  private:

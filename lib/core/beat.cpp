@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kRecent = 32;    // collectives whose names are kept
-constexpr std::size_t kNameWords = 5;  // of eight letters
+constexpr std::size_t kNameWords = 5;  // words of eight letters
 constexpr std::array<std::string_view, kPhases> kPhaseNames{
     "starting", "joining", "data", "compute", "collective", "validating", "saving", "waiting"};
 

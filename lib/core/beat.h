@@ -1,5 +1,5 @@
-// What a worker is doing, shown to the launcher in memory that both share: no lock, no system
-// call, and a few nanoseconds each time.
+// Heartbeat of a worker, shown to the launcher in memory that both share: no lock, no system call,
+// and a few nanoseconds each time.
 //
 // The launcher makes a file without a name for each of its workers (make_beat_file), which vanishes
 // when both have ended. Its first page holds the beat; behind it lie the stacks that the worker
@@ -39,15 +39,15 @@ class Beat {
  public:
   Beat();                     // nobody reads it
   explicit Beat(int fd);      // the launcher's file. Throws core::Error of kMemory.
-  void offer_stacks(int fd);  // from now on the launcher may ask for stacks, written to `fd`
+  void offer_stacks(int fd);  // After this call the launcher may ask for stacks, written to `fd`
 
   // One thread at a time: the one that trains.
   void enter(Phase phase);                   // again and again while in it: "still here"
   void begin_step(std::int64_t step);        // the optimizer step under way, from 1
-  void set_total_steps(std::int64_t steps);  // of the run
-  void name_next(const char* name);          // of the next collective; stays valid until then
+  void set_total_steps(std::int64_t steps);  // steps of the run
+  void name_next(const char* name);          // names the next collective; stays valid until then
 
-  std::int64_t step() const;  // of the last begin_step
+  std::int64_t step() const;  // step of the last begin_step
 
   // A collective is entered, "all-reduce" or "broadcast"; from any thread. Returns its name. The
   // launcher sees this rank in it until complete_collective() is called, which is later
@@ -57,11 +57,11 @@ class Beat {
   // For the times below: back in the phase before; entering another phase leaves it too.
   void leave_collective();
 
-  // Whether the launcher has reported that a rank of the job is gone (report_peer_lost).
+  // True if the launcher has reported that a rank of the job is gone (report_peer_lost).
   bool peer_is_lost() const;
 
-  // Seconds spent in each phase since the last call. What follows the last collective that was
-  // entered in a phase is time in that collective.
+  // Seconds spent in each phase since the last call. Time after the last collective that was
+  // entered in a phase counts as time in that collective.
   std::array<double, kPhases> take_times();
 
  private:
@@ -69,14 +69,14 @@ class Beat {
   std::shared_ptr<Impl> impl_;
 };
 
-// What the launcher reads of one worker.
+// Heartbeat of one worker as the launcher reads it.
 struct BeatState {
   std::uint64_t count = 0;  // changes with every beat
   Phase phase = Phase::kStarting;
   std::int64_t step = 0;         // 0: none yet
   std::int64_t total_steps = 0;  // 0: not known
   std::int64_t collectives = 0;  // entered so far
-  int stack_signal = 0;          // that makes a thread write its stack; 0: none does
+  int stack_signal = 0;          // signal that makes a thread write its stack; 0: none does
   std::uint32_t stacks = 0;      // written so far
 };
 
@@ -102,7 +102,7 @@ class BeatReader {
   BeatState state() const;
   // The collective `number`, from 1; nullopt where it was not entered, or long ago.
   std::optional<BeatCollective> collective(std::int64_t number) const;
-  // What was written behind the page.
+  // Returns the stacks that were written after the page.
   std::string stacks() const;
 
  private:

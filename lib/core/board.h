@@ -1,4 +1,4 @@
-// Where the processes of a job put down texts for each other.
+// Key-value store for texts that the processes of a job share.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class Board {
   virtual ~Board() = default;
 
   virtual void put(const std::string& key, const std::string& text) = 0;
-  // What any process has put there last; "" where none has.
+  // Returns the text that any process has stored last under `key`; "" where none has.
   virtual std::string get(const std::string& key) = 0;
 };
 

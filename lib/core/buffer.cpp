@@ -43,7 +43,7 @@ class HostPool : public BufferPool {
   }
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> free_;  // by exact size: batches have few sizes
+  std::map<std::size_t, std::vector<std::byte*>> free_;  // key: exact size; batches have few sizes
 };
 
 }  // namespace

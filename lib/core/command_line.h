@@ -1,4 +1,4 @@
-// What the programs' command lines have in common: CLI11, with errors as ours.
+// Shared parts of the programs' command lines: CLI11, with errors as ours.
 //
 // The app is named as a person types it ("scaletrain", "scaletrain data"); its subcommands run in
 // their callbacks.

@@ -6,7 +6,7 @@
 
 namespace scaletrain::core {
 
-// Whether the file of a path or URL is named as a compressed tar. What a command (pipe:) writes is
+// True if the file of a path or URL is named as a compressed tar. Output of a command (pipe:) is
 // not: its files are the command's business.
 bool is_compressed(std::string_view path);
 

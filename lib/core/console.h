@@ -13,18 +13,19 @@ namespace scaletrain::core {
 class Console {
  public:
   // Writes to `fd`, which stays the caller's. A pipe or a terminal is opened once more, to be
-  // non-blocking: set on `fd` itself, all that share it would see the flag. What cannot be opened
-  // again is asked for room before each write.
+  // non-blocking: set on `fd` itself, all that share it would see the flag. If it cannot be opened
+  // again, it is asked for room before each write.
   explicit Console(int fd);
 
-  // Whether it leads to where standard error of this process leads.
+  // True if it leads to where standard error of this process leads.
   bool is_error_stream() const { return is_error_stream_; }
 
   int fd() const { return again_ ? again_.get() : fd_; }  // to poll for room; -1 when gone
   bool gone() const { return fd_ < 0; }
   std::size_t taken() const { return taken_; }  // bytes, since construction
 
-  // What it takes of `text` at once, in bytes; 0: nothing now. It is gone when nobody reads it.
+  // Writes as much of `text` as fits at once and returns the bytes; 0: nothing now. It is gone when
+  // nobody reads it.
   std::size_t write_some(std::string_view text);
   // Until there is room; false where there was none for so long.
   bool wait(std::chrono::milliseconds time) const;

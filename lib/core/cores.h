@@ -13,7 +13,7 @@ std::set<int> allowed_cpus();
 // where it sets no limit or cannot be read.
 int quota_cores(const std::string& cpu_max, int most);
 
-// Of the CPUs that this process may run on as many as its container pays for, at least 1.
+// Returns how many CPUs this process may use, within its container's quota; at least 1.
 int usable_cores();
 
 }  // namespace scaletrain::core

@@ -1,15 +1,15 @@
-// What the processor can do.
+// CPU features.
 #pragma once
 
 namespace scaletrain::core {
 
-// Whether it has AVX2 and fused multiplication, which lib/core/vectors.h needs.
+// True if the CPU has AVX2 and fused multiplication, which lib/core/vectors.h needs.
 inline bool has_avx2() {
   static const bool has = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
   return has;
 }
 
-// Whether it has AVX-512 and its permutations of bytes: Intel's since Ice Lake, AMD's since Zen 4.
+// True if the CPU permutes bytes with AVX-512: Intel's since Ice Lake, AMD's since Zen 4.
 inline bool has_avx512() {
   static const bool has =
       has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&

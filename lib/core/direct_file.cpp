@@ -23,7 +23,7 @@
 namespace scaletrain::core {
 namespace {
 
-constexpr std::size_t kDirectUnit = 4096;  // of memory, places and sizes
+constexpr std::size_t kDirectUnit = 4096;  // alignment of memory, offsets and sizes
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr std::size_t kBlocks = 3;  // one is filled, one is written, one waits
 
@@ -73,7 +73,7 @@ struct DirectFile::Impl {
     while (lent_.size() >= kBlock) hand_over_lent(kBlock);
   }
 
-  // What is left is no whole block: its last bytes go through the cache.
+  // The remainder is no whole block: its last bytes go through the cache.
   void sync() {
     end_lent();
     wait_until_written(handed_over_);
@@ -96,7 +96,7 @@ struct DirectFile::Impl {
     lent_ = lent_.subspan(count);
   }
 
-  // Of lent memory whole pages are written, the rest is copied.
+  // Writes whole pages of lent memory and copies the rest.
   void end_lent() {
     if (lent_.empty()) return;
     if (const std::size_t whole = lent_.size() / kDirectUnit * kDirectUnit) hand_over_lent(whole);
@@ -144,7 +144,7 @@ struct DirectFile::Impl {
     }
   }
 
-  // Behind what was written before, past the cache as far as it fills whole pages.
+  // Appends to the file, past the cache as far as it fills whole pages.
   void write_out(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const std::size_t whole = bytes.size() / kDirectUnit * kDirectUnit;
@@ -170,7 +170,7 @@ struct DirectFile::Impl {
     }
   }
 
-  // What follows goes through the cache. False: it cannot.
+  // Sends later writes through the page cache. False: it cannot.
   bool end_direct() {
     if (set_direct(fd_.get(), false)) {
       is_direct_ = false;
@@ -203,7 +203,7 @@ struct DirectFile::Impl {
   std::array<Block, kBlocks> blocks_;
   std::size_t filling_ = 0;          // the number of the block that is filled
   std::size_t filled_ = 0;           // bytes of it
-  std::span<const std::byte> lent_;  // behind them, not handed over yet
+  std::span<const std::byte> lent_;  // lent bytes after them, not handed over yet
   std::size_t handed_over_ = 0;      // parts
 
   // Only who writes uses these: the thread, or the caller when the thread has nothing to do.
@@ -212,7 +212,7 @@ struct DirectFile::Impl {
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<std::span<const std::byte>> parts_;  // of the file, one behind the other; pages
+  std::deque<std::span<const std::byte>> parts_;  // consecutive parts of the file; pages
   std::size_t written_ = 0;                       // parts
   int fault_ = 0;                                 // errno
   std::jthread thread_;

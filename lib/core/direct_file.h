@@ -11,9 +11,9 @@
 
 namespace scaletrain::core {
 
-// Whether the file system of the open descriptor can do that; then `fd` must be written so.
+// True if the file system of the open descriptor supports direct I/O; then `fd` must be written so.
 bool begin_direct(int fd);
-// What follows goes through the cache. False: it cannot, and errno says why.
+// Sends later writes through the page cache. False: it cannot, and errno says why.
 bool end_direct(int fd);
 
 class DirectFile {

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// From here on a file is written past the page cache.
+// Files of at least this size are written past the page cache.
 constexpr std::int64_t kLargeFile = 16 << 20;
 
 void write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
@@ -58,7 +58,7 @@ class LargeFile : public DiskFile {
   DirectFile file_;
 };
 
-// Where the path, or a folder above it, is a link to what is not there: mkdir only says EEXIST.
+// Refuses a path that is, or lies below, a link to a missing target: mkdir only says EEXIST.
 void refuse_dead_link(const fs::path& path) {
   std::error_code ignored;
   for (fs::path part = path; part.has_relative_path(); part = part.parent_path()) {

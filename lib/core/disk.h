@@ -21,7 +21,7 @@ class DiskFile {
  public:
   virtual ~DiskFile() = default;
   virtual void write(std::span<const std::byte> bytes) = 0;  // appends, whole, whatever EINTR
-  // The same of bytes that stay as they are until sync() returns or the file is closed.
+  // Writes bytes that stay as they are until sync() returns or the file is closed.
   virtual void write_lasting(std::span<const std::byte> bytes) { write(bytes); }
   virtual void sync() = 0;  // fsync; after a failure the file must not be used again
 };

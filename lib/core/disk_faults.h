@@ -1,4 +1,4 @@
-// What an operation of the disk throws that has failed.
+// Errors that failed operations of the disk throw.
 #pragma once
 
 #include <filesystem>

@@ -8,7 +8,7 @@ namespace scaletrain::core {
 // In [low, high).
 double uniform(Philox& draws, double low, double high);
 
-// Whether something of this probability happens.
+// True with this probability.
 bool happens(Philox& draws, double probability);
 
 // Standard normal; Box and Muller, A note on the generation of random normal deviates, 1958.

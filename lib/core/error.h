@@ -10,7 +10,7 @@
 
 namespace scaletrain::core {
 
-// What a program's exit status means; "worth a restart" is what the launcher retries.
+// Exit status of a program; "worth a restart" is what the launcher retries.
 enum class ExitCode : int {
   kOk = 0,
   kFailure = 1,        // a foreign program failed, or an error of our own
@@ -25,8 +25,8 @@ enum class ExitCode : int {
 
 class Error : public std::runtime_error {
  public:
-  // what() reads "PLACE: FOUND", then, where `remedy` is not empty, a new line with two spaces and
-  // the remedy.
+  // Formats what() as "PLACE: FOUND", then, where `remedy` is not empty, a new line with two spaces
+  // and the remedy.
   Error(ExitCode code, std::string place, std::string found, std::string remedy = "");
 
   ExitCode exit_code() const { return code_; }
@@ -47,7 +47,7 @@ class ErrorWithCode : public Error {
       : Error(kCode, std::move(place), std::move(found), std::move(remedy)) {}
 };
 
-// What `place` is, stands beside each.
+// A comment beside each error type says what its `place` is.
 struct UsageError : ErrorWithCode<ExitCode::kUsage> {  // the option or command
   using ErrorWithCode::ErrorWithCode;
 };
@@ -79,7 +79,7 @@ struct InternalError : ErrorWithCode<ExitCode::kFailure> {  // the function
 // "Permission denied (EACCES)" for errno value `error`.
 std::string errno_text(int error);
 
-// What to print at the end of a program for any exception, and its exit code: a core::Error as it
+// Text to print at the end of a program for any exception, and its exit code: a core::Error as it
 // is; std::bad_alloc as kMemory; anything else as kFailure.
 std::string describe(const std::exception& error);
 ExitCode exit_code_of(const std::exception& error);

@@ -1,4 +1,4 @@
-// What this machine is called, for reports.
+// Name of this machine, for reports.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@ namespace scaletrain::core {
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // Asks the kernel for such pages, as far as `memory` can lie in whole ones. Before it is touched
-// first: pages that are there stay as they are. Where the kernel has none, so do all.
+// first: pages that are there stay as they are. If the kernel has no huge pages, nothing changes.
 void ask_for_huge_pages(std::span<std::byte> memory);
 
 }  // namespace scaletrain::core

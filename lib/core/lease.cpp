@@ -56,7 +56,7 @@ std::optional<Owner> parse(const std::string& text) {
   }
 }
 
-// Whether the owner lives, where that can be seen from here.
+// True if the owner lives; nullopt if that cannot be seen from here.
 std::optional<bool> lives(const Owner& owner) {
   if (owner.host != host_name() || owner.boot_id != this_boot() ||
       owner.pid_namespace != this_pid_namespace()) {
@@ -117,7 +117,7 @@ bool create(const std::filesystem::path& file, const std::string& text) {
   return result.is_made;
 }
 
-// Takes a stale lease away. Of several observers one succeeds; one that comes late and moves a new
+// Takes a stale lease away. One of several observers succeeds; one that comes late and moves a new
 // owner's lease puts it back.
 void take_away(const std::filesystem::path& file, const std::string& stale) {
   const std::filesystem::path aside =
@@ -130,7 +130,7 @@ void take_away(const std::filesystem::path& file, const std::string& stale) {
   unlink(aside.c_str());
 }
 
-// Whether `fd` is the folder that has this name now.
+// True if `fd` is the folder that has this name now.
 bool is_folder(int fd, const std::filesystem::path& folder) {
   struct stat held = {}, named = {};
   return fstat(fd, &held) == 0 && stat(folder.c_str(), &named) == 0 &&

@@ -7,8 +7,8 @@
 // has not changed for `stale_after`, by the observer's own steady clock, so that two machines'
 // clocks are never compared. The folder may be shared over a network.
 //
-// Of several that want it one makes the file: by link(2), or with O_EXCL on a file system without
-// hard links (lib/core/exclusive_file.h).
+// Competing processes create the file atomically, so one of them wins: by link(2), or with O_EXCL
+// on a file system without hard links (lib/core/exclusive_file.h).
 //
 // The owner also holds a lock on the folder itself, which ends with its process: it refuses others
 // of this machine while the file is not there, because somebody removed it. The next beat writes it
@@ -24,7 +24,7 @@
 
 namespace scaletrain::core {
 
-// What a lease file says to one who only looks.
+// Contents of a lease file for an observer.
 struct LeaseView {
   std::string host{};
   int pid = 0;
@@ -61,8 +61,8 @@ class Lease {
   Descriptor folder_;  // locked
   int attempt_;
   long beat_ = 0;
-  std::string written_;      // what the file holds while it is ours
-  bool has_warned_ = false;  // that it cannot be renewed
+  std::string written_;      // contents of the file while the lease is ours
+  bool has_warned_ = false;  // has warned that the lease cannot be renewed
 };
 
 }  // namespace scaletrain::core

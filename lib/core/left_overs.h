@@ -1,5 +1,5 @@
-// What a process leaves behind that was killed while it wrote: files and folders under temporary
-// names (lib/core/temporary_name.h).
+// Stale temporary files of a process that was killed while it wrote: files and folders under
+// temporary names (lib/core/temporary_name.h).
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 namespace scaletrain::core {
 
 // Removes those in `folder` whose process is dead, and this process's own: call it while that
-// writes none there. What cannot be removed stays, and the first error is thrown when the others
-// are gone. Throws as names_in (lib/core/read_faults.h) and the disk.
+// writes none there. If one cannot be removed it stays, and the first error is thrown when the
+// others are gone. Throws as names_in (lib/core/read_faults.h) and the disk.
 void remove_left_overs(Disk& disk, const std::filesystem::path& folder);
 
 }  // namespace scaletrain::core

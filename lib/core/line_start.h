@@ -1,6 +1,6 @@
-// Whether the next text on standard error begins a line: a report that follows an unfinished line
-// of a worker begins on a new one. What this process wrote is known; what others wrote can be asked
-// of a file, brought to a known place on a terminal, and only be assumed of a pipe.
+// Tracks if the next text on standard error begins a line: a report that follows an unfinished line
+// of a worker begins on a new one. Text of this process is known; text of others can be asked of a
+// file, brought to a known place on a terminal, and only be assumed of a pipe.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ void note_error_stream(char last);
 // A child that shares standard error with this process may have written there.
 void suspect_error_stream();
 
-// The same of a worker that draws a progress bar there: on a terminal alone, elsewhere its lines
+// Variant for a worker that draws a progress bar there: on a terminal alone, elsewhere its lines
 // are whole.
 void leave_bar_of_terminal();
 
-// What brings the next text to the beginning of a line; "" where it stands there as far as one
-// knows. The caller writes it: the next call returns "" until somebody else has written.
+// Returns what begins a new line for the next text; "" where it stands there as far as one knows.
+// The caller writes it: the next call returns "" until somebody else has written.
 std::string to_line_start();
 
 }  // namespace scaletrain::core

@@ -14,9 +14,9 @@ namespace scaletrain::core {
 // before threads are started.
 void set_log_prefix(std::string prefix);
 
-// From now on a line waits `limit` at most for a console that takes nothing, and is lost; the next
-// ones do not wait at all, until it takes something again. For a process that hears signals only
-// between its own steps. Call it before threads are started.
+// After this call a line waits `limit` at most for a console that takes nothing, and is lost; the
+// next ones do not wait at all, until it takes something again. For a process that hears signals
+// only between its own steps. Call it before threads are started.
 void limit_log_wait(std::chrono::milliseconds limit);
 
 // Writes PREFIX + printable_lines(text) + newline.

@@ -12,7 +12,7 @@ namespace scaletrain::core {
 namespace {
 
 struct Asked {
-  std::int64_t ranks = 1;  // of what was named
+  std::int64_t ranks = 1;  // product of the named sizes
   std::string text;        // "pipeline 2 x tensor 4"
 };
 
@@ -120,7 +120,7 @@ std::vector<int> MeshPlan::group(int rank, std::initializer_list<Axis> axes) con
   int first = rank;
   for (const Axis axis : axes) first -= coordinate(rank, axis) * stride(axis);
   std::vector<int> ranks{first};
-  // From the outermost axis inwards, each rank so far is followed by those beside it.
+  // Starting from the outermost axis, each rank so far is followed by those beside it.
   for (const Axis axis : kAllAxes) {
     bool varies = false;
     for (const Axis one : axes) varies = varies || one == axis;

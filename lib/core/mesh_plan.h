@@ -42,8 +42,8 @@ inline constexpr std::initializer_list<Axis> kModelAxes = {Axis::kPipe, Axis::kS
 inline constexpr std::initializer_list<Axis> kAllAxes = {Axis::kPipe, Axis::kReplica, Axis::kShard,
                                                          Axis::kContext, Axis::kTensor};
 
-// What a recipe asks for, each at least 1; without `replica` the replicas take all ranks that are
-// left.
+// Mesh sizes that a recipe asks for, each at least 1; without `replica` the replicas take all ranks
+// that are left.
 struct MeshSizes {
   int pipe = 1;
   std::optional<int> replica;
@@ -65,7 +65,7 @@ class MeshPlan {
   int size(std::initializer_list<Axis> axes) const;
   // Data coordinates: how many different batches make a micro-step.
   int readers() const { return size(kDataAxes); }
-  // Those that hold the experts together: a multiple of those along kShard, or 1.
+  // Expert-parallel size: a multiple of the size along kShard, or 1.
   int experts() const { return experts_; }
   // Data coordinates of a copy of the model.
   int readers_of_copy() const { return experts_ > 1 ? experts_ : size(Axis::kShard); }
@@ -81,9 +81,9 @@ class MeshPlan {
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
 
-  // Where copies of the model train alone: the replica of `rank`, from 0 to model_copies() - 1, its
-  // ranks, in ascending order, and its place among them, from 0. Ranks at the same place in their
-  // replicas own the same of the model.
+  // Decoupled replicas: the replica of `rank`, from 0 to model_copies() - 1, its ranks, in
+  // ascending order, and its place among them, from 0. Ranks at the same place in their replicas
+  // own the same of the model.
   int replica(int rank) const { return reader(rank) / readers_of_copy(); }
   std::vector<int> replica_group(int rank) const { return in_copy(rank, kAllAxes); }
   int place(int rank) const;
@@ -102,20 +102,20 @@ class MeshPlan {
   std::vector<int> in_copy(int rank, std::initializer_list<Axis> axes) const;
   std::vector<int> same_place(int rank, std::initializer_list<Axis> axes) const;
 
-  // Whether `rank` stands for the ranks that have the same samples: the first of a context and a
+  // True if `rank` stands for the ranks that have the same samples: the first of a context and a
   // tensor group does. In a pipeline each stage has one.
   bool reads(int rank) const {
     return coordinate(rank, Axis::kContext) == 0 && coordinate(rank, Axis::kTensor) == 0;
   }
-  // Whether `rank` is the one that counts the samples of its data coordinate.
+  // True if `rank` is the one that counts the samples of its data-parallel rank.
   bool counts(int rank) const { return reads(rank) && coordinate(rank, Axis::kPipe) == 0; }
-  // Whether `rank` is one that counts the losses of its data coordinate: in a pipeline the last
+  // True if `rank` is one that counts the losses of its data-parallel rank: in a pipeline the last
   // stage has them, and each rank of a context group those of its own tokens.
   bool counts_losses(int rank) const {
     return coordinate(rank, Axis::kTensor) == 0 &&
            coordinate(rank, Axis::kPipe) == size(Axis::kPipe) - 1;
   }
-  // Whether `rank` writes what it owns of a checkpoint: the first of those that own the same.
+  // True if `rank` writes its shards of a checkpoint: the first of the ranks with the same shards.
   bool writes(int rank) const {
     return replica(rank) == 0 && coordinate(rank, Axis::kContext) == 0;
   }

@@ -1,5 +1,5 @@
-// What other programs (torchrun, accelerate, mpirun, Slurm, webdataset, git) call our commands
-// and flags: for a hint after a mistake, never as names of ours.
+// Foreign names of our commands and flags (torchrun, accelerate, mpirun, Slurm, webdataset, git):
+// for a hint after a mistake, never accepted as names.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
 // The ten rounds: block number `counter` of the stream `key`.
 PhiloxBlock philox4x32(PhiloxBlock counter, std::array<std::uint32_t, 2> key);
 
-// What the draws are for, so that two purposes at one place never share numbers.
+// Purpose of the draws, so that two purposes at one place never share numbers.
 enum class DrawPurpose : std::uint32_t {
   kShardOrder = 1,
   kSampleOrder = 2,
@@ -28,7 +28,7 @@ enum class DrawPurpose : std::uint32_t {
   kSourceOrder = 16,
   kClassOrder = 17,
   kLaneOrder = 18,
-  kTools = 100,  // of scaletrain-data
+  kTools = 100,  // for scaletrain-data
 };
 
 // Goes up whenever the same seed gives other numbers to a purpose: a run that is continued across

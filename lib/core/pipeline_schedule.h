@@ -1,5 +1,5 @@
-// What each rank of a pipeline does with a step's micro-batches, in which order: schedules as data,
-// which lib/core/schedule_proof.h proves before they run.
+// Pipeline schedules: each rank's order of work on a step's micro-batches, as data, which
+// lib/core/schedule_proof.h proves before they run.
 //
 // A rank has one stage of the model, or several that are called its chunks: chunk c of rank r is
 // stage c x ranks + r, so that what a stage gives goes to the next rank, and from the last rank on
@@ -26,11 +26,11 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
-using Schedule = std::vector<std::vector<Action>>;  // by rank
+using Schedule = std::vector<std::vector<Action>>;  // indexed by rank
 
 struct PipelineShape {
   int ranks = 1, micros = 1;
-  int chunks = 1;  // of each rank
+  int chunks = 1;  // stages of each rank
 
   int stages() const { return ranks * chunks; }
   int stage(int rank, int chunk) const { return chunk * ranks + rank; }
@@ -47,8 +47,8 @@ enum class PipelineKind {
 // "gpipe", "1f1b", "interleaved" or "zero_bubble".
 std::optional<PipelineKind> find_pipeline_kind(std::string_view name);
 
-// Whether the kind has a schedule for so many micro-batches: at least one for each rank, and where
-// it is interleaved a multiple of the ranks.
+// True if the kind has a schedule for so many micro-batches: at least one for each rank, and with
+// the interleaved schedule a multiple of the ranks.
 bool can_schedule(PipelineKind kind, const PipelineShape& shape);
 
 // One chunk unless it is interleaved. can_schedule() holds.

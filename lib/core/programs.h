@@ -1,4 +1,4 @@
-// What is installed beside this program: the other programs, and libraries that are opened on
+// Files installed beside this program: the other programs, and libraries that are opened on
 // demand.
 #pragma once
 
@@ -13,8 +13,8 @@ std::filesystem::path own_folder();
 // The path of `name` beside this program; it may not exist.
 std::string program_beside_us(const std::string& name);
 
-// Which of two symbols of one name a library that is opened takes: the program's, or its own and
-// those of what it links.
+// Symbol lookup of a library that is opened, if two symbols have one name: the program's first, or
+// its own and those of the libraries it links.
 enum class Symbols { kOfProgram, kOwn };
 
 // Opens a library beside this program for the rest of the process; the result: its `symbol`.

@@ -12,8 +12,8 @@ namespace scaletrain::core {
 // EACCES, ...): what that means the caller knows.
 void throw_read_fault(const std::filesystem::path& path, int error);
 
-// What lies at `path`, links followed; not_found where it leads nowhere. Throws Error naming the
-// path where that cannot be said.
+// Returns the type of the file at `path`, links followed; not_found where it leads nowhere. Throws
+// Error naming the path where that cannot be said.
 std::filesystem::file_type type_at(const std::filesystem::path& path);
 
 // Names of what lies in `folder`, sorted; none where it is absent. Throws StorageError or

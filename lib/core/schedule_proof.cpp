@@ -97,7 +97,7 @@ class Paper {
       refuse(shape_.ranks, fmt::format("{} rows for {} ranks", schedule_.size(), shape_.ranks));
     }
     for (std::size_t rank = 0; rank < schedule_.size(); ++rank) {
-      // By chunk and work, how many micro-batches it has had.
+      // Micro-batches that were run so far, by chunk and work.
       std::vector<std::vector<int>> had(static_cast<std::size_t>(shape_.chunks),
                                         std::vector<int>(kWorks, 0));
       for (const Action& action : schedule_[rank]) {
@@ -125,8 +125,8 @@ class Paper {
     }
   }
 
-  // What `rank` sends to its neighbour in one direction, or gets from the other one, in its order:
-  // places of the stage that gives it.
+  // Lists the messages that `rank` sends to its neighbour in one direction, or gets from the other
+  // one, in its order: places of the stage that gives it.
   std::vector<std::size_t> messages(std::size_t rank, bool forward, bool sends) const {
     std::vector<std::size_t> result;
     for (const Action& action : schedule_[rank]) {
@@ -200,8 +200,8 @@ class Paper {
   const Schedule& schedule_;
   const PipelineShape& shape_;
   const WorkCosts& costs_;
-  Times forward_, gradient_;       // by place
-  std::vector<double> clock_;      // by rank
+  Times forward_, gradient_;       // indexed by place
+  std::vector<double> clock_;      // indexed by rank
   std::vector<std::size_t> next_;  // the action it is at
 };
 

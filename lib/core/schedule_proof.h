@@ -8,15 +8,15 @@
 
 namespace scaletrain::core {
 
-// What one micro-batch takes on a rank, all of its chunks together, in any unit of time.
+// Time of one micro-batch on a rank, all of its chunks together, in any unit.
 struct WorkCosts {
   double forward = 1, backward_input = 1, backward_weight = 1;
 };
 
 struct ScheduleProof {
   double length = 0;      // until the last rank is done
-  double idle_share = 0;  // of the time of all ranks
-  // By rank: the most micro-batches whose forward's results it holds at once, of one chunk each.
+  double idle_share = 0;  // share of the time of all ranks
+  // Peak number of micro-batches with activations on each rank, of one chunk each.
   std::vector<int> held;
 };
 

@@ -3,7 +3,7 @@
 
 namespace scaletrain::core {
 
-// Whether the ranks of a node share its devices: the variable SCALETRAIN_SHARE_DEVICE is 1. NCCL
+// True if the ranks of a node share its devices: the variable SCALETRAIN_SHARE_DEVICE is 1. NCCL
 // refuses that, so their group is Gloo's.
 bool shares_device();
 

@@ -49,8 +49,8 @@ void write_header() {
   [[maybe_unused]] const ssize_t ignored = write(stack_fd, line.data(), length);
 }
 
-// What it calls neither allocates nor takes a lock that the interrupted code could hold, but for
-// the loader's: a thread that hangs inside dlopen stays silent.
+// The handler neither allocates nor takes a lock that the interrupted code could hold, but for the
+// loader's: a thread that hangs inside dlopen stays silent.
 void on_stack_signal(int /*signal*/) {
   const int error = errno;
   write_header();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
-// What the units from `begin` to `end` cost together.
+// Sums the costs of the units from `begin` to `end`.
 class Costs {
  public:
   explicit Costs(const std::vector<double>& costs) : sums_(costs.size() + 1, 0.0) {
@@ -21,13 +21,13 @@ class Costs {
   std::vector<double> sums_;
 };
 
-// Where the last of so many stages, over so many units, begins best, and what they are worth.
+// Best beginning of the last of so many stages, over so many units, and the value of the division.
 struct Best {
   double value = kNone;
   std::size_t begin = 0;
 };
 
-// By stages and units; `together` adds a last stage to what those before are worth.
+// Indexed by stages and units; `together` adds a last stage to what those before are worth.
 template <class Together>
 std::vector<std::vector<Best>> best_divisions(const Costs& costs, std::size_t stages,
                                               const Together& together) {

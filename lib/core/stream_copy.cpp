@@ -14,7 +14,7 @@ namespace scaletrain::core {
 #ifdef __SSE2__
 namespace {
 
-constexpr std::size_t kLine = 64;  // of a cache, which is written as a whole
+constexpr std::size_t kLine = 64;  // size of a cache line, which is written as a whole
 
 // Both copy so many lines to where one begins.
 void stream_lines(const std::byte* from, std::byte* to, std::size_t lines) {

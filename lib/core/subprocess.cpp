@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kReapPatience{10'000}, kReapLook{1};
 
 constexpr const char* kProcessRemedy = "raise the limits of processes (ulimit -u) or of memory";
 
-// Whether the machine had no more of something, rather than the request being wrong.
+// True if the machine had run out of a resource, rather than the request being wrong.
 bool is_exhaustion(int error) {
   return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }

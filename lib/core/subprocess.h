@@ -38,7 +38,7 @@ struct SpawnRequest {
   std::vector<std::pair<int, int>> descriptors{};  // {ours, the child's number}; the child's number
                                                    // is 0, 1, 2 or equal to ours
   std::vector<int> cpus{};             // the child may run on these only; empty: as this process
-  std::vector<int> ignored_signals{};  // by the child, from its first instruction on
+  std::vector<int> ignored_signals{};  // ignored by the child, from its first instruction on
   int pid_pipe = -1;  // a pipe: the child writes its number, a pid_t, before the program runs
   int cgroup = -1;  // the folder of the cgroup (v2) that the child starts in, if the kernel lets it
 };

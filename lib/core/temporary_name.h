@@ -19,7 +19,7 @@ std::string temporary_name(const std::string& name, pid_t writer = ::getpid());
 
 // A temporary name taken apart.
 struct Temporary {
-  std::string name;        // what it becomes
+  std::string name;        // final name
   pid_t writer = 0;        // its number
   std::string identity{};  // "START-PLACE"; "": written by an earlier version, "NAME.tmp.PID"
 };

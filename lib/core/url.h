@@ -12,14 +12,14 @@ std::string_view url_scheme(std::string_view path);
 
 inline bool is_url(std::string_view path) { return !url_scheme(path).empty(); }
 
-// For messages and logs: without user, password and query, control characters escaped. Of a command
-// only its program and the file that it names are shown, since any of its words may be a secret.
+// For messages and logs: without user, password and query, control characters escaped. A command
+// shows only its program and the file that it names, since any of its words may be a secret.
 std::string shown_path(std::string_view path);
 
 // The part after the last '/', without a query; a command's file.
 std::string base_name(std::string_view path);
 
-// Whether the URL carries a secret: a user or password, or a parameter that is named as one or as a
+// True if the URL carries a secret: a user or password, or a parameter that is named as one or as a
 // signature. Such a URL must not be stored.
 bool holds_secret(std::string_view url);
 

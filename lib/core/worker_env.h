@@ -14,7 +14,7 @@ struct WorkerEnv {
   int local_rank = 0;
   int world_size = 1;
   int local_world_size = 1;
-  int group_rank = 0;        // of the node
+  int group_rank = 0;        // rank of the node
   int group_world_size = 1;  // number of nodes
   std::string master_addr = "127.0.0.1";
   int master_port = 0;  // 0: no other process, no store needed
@@ -22,9 +22,9 @@ struct WorkerEnv {
   int max_restarts = 0;
   std::string run_id = "none";
   std::string role = "default";
-  std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";  // that the launcher acts on
+  std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";  // signals that the launcher acts on
   bool use_agent_store = false;  // every rank is a client of a store that the launcher hosts
-  std::string error_file;        // where a failing worker writes its cause; empty: nowhere
+  std::string error_file;        // file where a failing worker writes its cause; empty: nowhere
 
   // Ours; absent when another launcher started the worker.
   std::optional<int> store_fd;     // SCALETRAIN_STORE_FD: listening socket for rank 0's store
@@ -52,7 +52,7 @@ WorkerEnv read_worker_env();
 // TORCHELASTIC_SIGNALS_TO_HANDLE) and ours.
 std::map<std::string, std::string> worker_variables(const WorkerEnv& env);
 
-// What a rank says that has lost rank 0's hub (lib/dist/hub/hub.h). The launcher looks for this in
+// Message of a rank that has lost rank 0's hub (lib/dist/hub/hub.h). The launcher looks for this in
 // what is written below, and knows that rank 0 is to blame.
 inline constexpr std::string_view kRank0WasLost = "rank 0, where the replicas meet, was lost";
 

@@ -25,7 +25,7 @@ using nlohmann::json;
 
 constexpr const char* kGenerationConfig = "generation_config.json";
 constexpr std::array<const char*, 3> kSpecialTokens{"bos_token_id", "eos_token_id", "pad_token_id"};
-// What a tokenizer is known by.
+// File names that identify a tokenizer.
 constexpr std::array<const char*, 3> kVocabularies{"tokenizer.json", "tokenizer.model",
                                                    "vocab.json"};
 
@@ -71,7 +71,7 @@ Companions companions_of_weights(const std::string& path) {
   const bool is_folder = core::type_at(given) == fs::file_type::directory;
   const fs::path folder = is_folder ? given : given.parent_path();
   std::vector<fs::path> places{folder / kCompanionFolder, folder};
-  if (folder.parent_path().filename() == "checkpoints") {  // of a run
+  if (folder.parent_path().filename() == "checkpoints") {  // checkpoint of a run
     const fs::path run = folder.parent_path().parent_path();
     places.insert(places.end(), {run / kCompanionFolder, run});
   }

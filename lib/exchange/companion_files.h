@@ -1,4 +1,4 @@
-// What lies beside the weights of a language model and no training changes: tokenizer, chat
+// Companion files of a language model's weights, which training does not change: tokenizer, chat
 // template, generation_config.json, the ids of special tokens. They go along from import to export.
 #pragma once
 
@@ -26,14 +26,15 @@ struct Companions {
   bool empty() const { return files.empty() && special_tokens.empty(); }
 };
 
-// Of one folder, those that it has. Throws core::CheckpointError for a config that is no JSON.
+// Returns the companion files that a folder has. Throws core::CheckpointError for a config that is
+// no JSON.
 Companions companions_in(const std::filesystem::path& folder);
 
-// Of the weights at `path` (format::find_weight_files), a folder, a file, a run or a checkpoint of
-// ours; none for a URL and what is not there.
+// Returns those of the weights at `path` (format::find_weight_files), a folder, a file, a run or a
+// checkpoint of ours; none for a URL and for a path that does not exist.
 Companions companions_of_weights(const std::string& path);
 
-// Of a run: those in its folder, else those of the weights that its recipe names.
+// Returns those of a run: in its folder, else beside the weights that its recipe names.
 Companions companions_of_run(const std::filesystem::path& run, const recipe::Recipe& recipe);
 
 // Leaves out the tokenizer where it has another SHA-256 than `tokenizer`, a token card's, and the

@@ -41,7 +41,7 @@ const Kind& kind_of(std::string_view name) {
 
 std::string file_of(const ordered_json& config) { return core::json_text(config, 1) + "\n"; }
 
-// Those of the weights that training began from, unless documents ended with another token.
+// Takes the special tokens of the initial weights, unless documents ended with another token.
 void take_special_tokens(const nlohmann::json& ids, std::optional<std::int64_t> end_of_text,
                          ordered_json& config) {
   const auto end = ids.find("eos_token_id");

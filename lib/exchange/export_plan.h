@@ -1,4 +1,4 @@
-// What an export consists of: a folder with the weights and files beside them.
+// Plan of an export: a folder with the weights and files beside them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct ExportSource {
   recipe::Recipe recipe;
   std::string recipe_text;           // its recipe.json
   std::vector<std::string> classes;  // {}: not known
-  // Of a language model: what lay beside the weights that it began from.
+  // For a language model: the companion files of its initial weights.
   Companions companions = {};
 };
 
@@ -26,14 +26,14 @@ struct ExportPlan {
   std::string weights;                            // "model.safetensors", "model.pt", "model.pth"
   std::string prefix = {};                        // put before each tensor's name
   std::map<std::string, std::string> files = {};  // contents by name
-  std::string note = {};                          // what a person should hear; "": nothing
+  std::string note = {};                          // note for the user; "": nothing
 };
 
 // The names that `to` may be.
 std::vector<std::string> export_kinds();
 
-// Whether its weights may be whole numbers and scales (lib/format/weights/weight_cast.h), which no
-// other library loads by itself.
+// True if weights may be integers with scales (lib/format/weights/weight_cast.h), which no other
+// library loads by itself.
 bool takes_int8(std::string_view to);
 
 // `dtype` is that of the floating tensors, as safetensors says it. Throws core::UsageError where

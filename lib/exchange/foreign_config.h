@@ -1,5 +1,5 @@
-// The config.json of a model that somebody else wrote. What is asked for must make sense; what is
-// not asked for is theirs.
+// The config.json of a model that somebody else wrote. Keys that are read must make sense; other
+// keys are ignored.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class ForeignConfig {
   const std::string& place() const { return place_; }
   const nlohmann::json& object() const { return object_; }
 
-  // Whether the key is there; null is none.
+  // True if the key is present; null counts as absent.
   bool has(const std::string& key) const;
 
   // The values of keys; of one that is not there `standard`. Throw core::CheckpointError naming
@@ -28,7 +28,7 @@ class ForeignConfig {
   std::string text(const std::string& key, const std::string& standard) const;
   ForeignConfig inner(const std::string& key) const;  // an object; empty where it is not there
 
-  // The same of a key that must be there.
+  // Returns the value of a key that must be present.
   std::int64_t integer(const std::string& key) const;
   std::string text(const std::string& key) const;
 

@@ -14,13 +14,13 @@ struct Recipe;
 
 namespace scaletrain::exchange {
 
-// What timm's create_model("local-dir:FOLDER") reads. `classes` are left out where they are not as
-// many as the model's.
+// Returns the config.json that timm's create_model("local-dir:FOLDER") reads. `classes` are left
+// out where they are not as many as the model's.
 nlohmann::ordered_json image_config(const recipe::Recipe& recipe,
                                     const ImageArchitecture& architecture,
                                     const std::vector<std::string>& classes);
 
-// What a folder says of its model.
+// Model description found in a folder.
 struct Described {
   // Sections of a recipe; of "data" no sets.
   nlohmann::json model = nlohmann::json::object(), data = nlohmann::json::object();

@@ -1,4 +1,4 @@
-// Which model of timm or torchvision one of ours is, and the other way round.
+// Maps our image models to those of timm or torchvision, and back.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,15 +15,15 @@ namespace scaletrain::exchange {
 struct ImageArchitecture {
   std::string name;  // "vit_tiny_patch16_224"
   nlohmann::ordered_json args =
-      nlohmann::ordered_json::object();  // what timm's create_model takes beside it
+      nlohmann::ordered_json::object();  // further arguments of timm's create_model
   std::string first_conv, classifier;    // the modules of these purposes
 };
 
-// What timm calls the recipe's model. Throws core::UsageError where timm cannot build it, naming
-// the key that stands in the way.
+// Returns timm's name of the recipe's model. Throws core::UsageError where timm cannot build it,
+// naming the key that stands in the way.
 ImageArchitecture timm_architecture(const recipe::Recipe& recipe);
 
-// What torchvision calls it. Throws core::UsageError where it has no such model.
+// Returns torchvision's name of the model. Throws core::UsageError where it has no such model.
 ImageArchitecture torchvision_architecture(const recipe::Recipe& recipe);
 
 // Parts of a recipe.

@@ -10,12 +10,12 @@
 
 namespace scaletrain::exchange {
 
-// What `scaletrain checkpoint import` is asked for.
+// Arguments of `scaletrain checkpoint import`.
 struct ImportRequest {
-  std::string source;                 // what format::find_weight_files takes
+  std::string source;                 // argument of format::find_weight_files
   std::string out;                    // the new folder
-  std::string model;                  // of a source without a config.json; "": the source's
-  std::string part;                   // of a PyTorch file
+  std::string model;                  // for a source without a config.json; "": the source's
+  std::string part;                   // part of a PyTorch file
   std::vector<std::string> settings;  // "model.depth=6": changes of the recipe
   std::string worker;                 // the program that does it; "": ours
 };

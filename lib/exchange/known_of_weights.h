@@ -1,4 +1,4 @@
-// What weights say about the recipe that they were trained with: the model's keys, the
+// Facts that weights give about the recipe that they were trained with: the model's keys, the
 // preprocessing of images, the dtype.
 #pragma once
 
@@ -16,8 +16,8 @@ struct KnownOfWeights {
   std::string place;  // the file that says it; "": none does
   // Keys of /model that describe the network, "name" among them; {}: of a model that is not ours.
   nlohmann::json model = nlohmann::json::object();
-  // Of images. {}, "", nullopt: not known.
-  std::vector<double> mean, std;  // of red, green, blue
+  // Preprocessing of images. {}, "", nullopt: not known.
+  std::vector<double> mean, std;  // for red, green, blue
   std::string eval_filter;        // "bicubic", or a name that is none of ours
   std::optional<double> crop;     // image size over the resized shorter side, timm's crop_pct
   std::string precision;          // a row of precisions.def; "": not known
@@ -32,7 +32,7 @@ format::WeightFiles files_to_look_at(const std::string& path);
 // core::CheckpointError for a file that is not JSON.
 KnownOfWeights known_of_weights(const format::WeightFiles& files);
 
-// The same of a recipe.json of ours.
+// Reads the same facts in a recipe.json of ours.
 KnownOfWeights known_of_recipe(const std::filesystem::path& recipe);
 
 // True if both are names of the same dtype of computation: tf32 is fp32, bf16_pure is bf16.

@@ -15,12 +15,12 @@ struct KnownTokenizer {
   std::string place;  // the file that says it
 };
 
-// Of the card beside `token_file`; nullopt for a URL and where there is no card on this machine.
-// Throws core::DataError for a damaged card.
+// Returns the tokenizer of the card beside `token_file`; nullopt for a URL and where there is no
+// card on this machine. Throws core::DataError for a damaged card.
 std::optional<KnownTokenizer> tokenizer_of_tokens(const std::string& token_file);
 
-// Of the training tokens of a run, as cards/train.json in its folder says; nullopt where there is
-// none.
+// Returns the tokenizer of a run's training tokens, as cards/train.json in its folder says; nullopt
+// without that file.
 std::optional<KnownTokenizer> tokenizer_of_run(const std::filesystem::path& run);
 
 // Throws core::CheckpointError where `token_file` has a card of another tokenizer than the training
@@ -32,8 +32,9 @@ void check_tokenizer_of_run(const std::string& token_file, const std::filesystem
 void check_tokenizer_of_set(const recipe::Recipe& recipe, const std::string& name,
                             const std::filesystem::path& checkpoint);
 
-// Of weights: of the run whose checkpoint they are, or the tokenizer file beside Hugging Face's
-// that may be the one with the name `asked` (a card's tokenizer); nullopt where they have none.
+// Returns the tokenizer of weights: that of the run whose checkpoint they are, or the Hugging Face
+// tokenizer file beside them that may be the one with the name `asked` (a card's tokenizer);
+// nullopt if they have none.
 std::optional<KnownTokenizer> tokenizer_of_weights(const format::WeightFiles& files,
                                                    const std::string& asked);
 

@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// What our models have fixed (lib/nn/models/gpt2.cpp).
+// Constants of our models (lib/nn/models/gpt2.cpp).
 constexpr double kGpt2Eps = 1e-5;
 
 // Dimension `dim` of the tensor `name`, which the model has.
@@ -146,7 +146,7 @@ void describe_rope(const ForeignConfig& config, double theta, json& model) {
   model["rope_original_positions"] = rope.integer("original_max_position_embeddings");
 }
 
-// What a configuration of Llama's family means where it leaves something out.
+// Defaults for keys that a configuration of Llama's family leaves out.
 struct FamilyDefaults {
   std::int64_t hidden, positions;
   double eps, theta;
@@ -219,7 +219,7 @@ ordered_json language_config(const recipe::Recipe& recipe, const format::WeightS
   config["bos_token_id"] = end_of_text ? ordered_json(*end_of_text) : ordered_json();
   config["eos_token_id"] = config["bos_token_id"];
   config["dtype"] = torch_name(dtype);
-  config["torch_dtype"] = config["dtype"];  // what version 4 calls it
+  config["torch_dtype"] = config["dtype"];  // name in version 4
   return config;
 }
 

@@ -18,14 +18,15 @@ struct Recipe;
 
 namespace scaletrain::exchange {
 
-// What transformers' AutoModelForCausalLM reads; `weights` are the recipe's model, `dtype` is as
-// safetensors says it. Throws core::UsageError for a model that transformers does not have.
+// Returns the config.json that transformers' AutoModelForCausalLM reads; `weights` are the recipe's
+// model, `dtype` is as safetensors says it. Throws core::UsageError for a model that transformers
+// does not have.
 nlohmann::ordered_json language_config(const recipe::Recipe& recipe,
                                        const format::WeightSet& weights,
                                        std::optional<std::int64_t> end_of_text,
                                        std::string_view dtype);
 
-// What transformers puts before the names of our tensors: "transformer." of GPT-2.
+// Prefix that transformers puts before the names of our tensors: "transformer." for GPT-2.
 std::string language_prefix(const recipe::Model& model);
 
 // Throws core::CheckpointError for what our models do not compute.

@@ -42,7 +42,7 @@ void check_replaceable(const fs::path& out) {
 
 void publish_folder(core::Disk& disk, const fs::path& out, bool replaces,
                     const std::function<void(const fs::path& folder)>& write) {
-  // Of "OUT/" too.
+  // Handles "OUT/" too.
   const fs::path path = out.has_filename() ? out : out.parent_path();
   const bool is_there = core::type_at(path) != fs::file_type::not_found;
   if (is_there && !replaces) {

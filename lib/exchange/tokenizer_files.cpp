@@ -42,7 +42,7 @@ std::optional<std::string> text_of(const json& tokenizer, std::int64_t token) {
   return std::nullopt;
 }
 
-// What names the token that ends a document.
+// Returns a tokenizer_config.json that names the token that ends a document.
 std::string tokenizer_config(const std::string& tokenizer, std::int64_t end_of_text) {
   json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
   const json parsed = json::parse(tokenizer, nullptr, /*allow_exceptions=*/false);
@@ -94,7 +94,7 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
     result.files = {{"vocab.json", read(*file)}, {"merges.txt", read(merges)}};
   } else if (file->extension() == ".json") {
     std::string text = read(*file);
-    // Those that came with it, before one that says the least.
+    // Tokenizer configurations beside the file go first; a minimal one is written without them.
     for (const char* const name : format::kTokenizerFiles) {
       const fs::path beside = file->parent_path() / name;
       const bool is_vocabulary = beside.extension() == ".model" ||

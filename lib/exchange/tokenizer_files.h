@@ -19,8 +19,8 @@ struct TokenizerFiles {
   std::string missing;                       // why there are no files, for a person
 };
 
-// That of the card of `recipe`'s token files, where it is a file of this machine: the tokenizer is
-// looked for beside the card and in the working directory, and has to have the card's SHA-256.
+// Returns the tokenizer of the card of `recipe`'s token files, if it is a file of this machine: it
+// is looked for beside the card and in the working directory, and must have the card's SHA-256.
 TokenizerFiles tokenizer_files(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::exchange

@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-// What changes the results of a model with the same tensors. The number of attention heads does
+// Keys that change the results of a model with the same tensors. The number of attention heads does
 // too: lib/checkpoint/weights.h compares it.
 constexpr std::array<const char*, 9> kComputed{
     "norm_eps",         "tied",     "rope_theta", "rope_scaling",
@@ -56,7 +56,7 @@ json described_by_config(json config, const std::string& name, const std::string
   return described;
 }
 
-// The same of the recipe of a checkpoint, without what it does not use.
+// Describes the model of a checkpoint's recipe, without the keys that it does not use.
 json described_by_recipe(const json& recipe, const std::string& name) {
   const auto model = recipe.find("model");
   if (model == recipe.end() || !model->is_object() || !has_text(*model, "name", name)) {

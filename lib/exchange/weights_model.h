@@ -1,5 +1,5 @@
-// Whether weights are of a model that computes as the recipe's does, as far as no tensor's shape
-// shows it.
+// Checks that weights belong to a model that computes as the recipe's does, as far as no tensor's
+// shape shows it.
 #pragma once
 
 #include "lib/format/weights/weight_files.h"

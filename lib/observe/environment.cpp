@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 11> kVariablePrefixes{
     "ATEN_", "CUDA_", "GLOO_",       "GOMP_",  "KMP_",  "MKL_",
     "NCCL_", "OMP_",  "SCALETRAIN_", "SLURM_", "TORCH_"};
 
-// By a stream, since files of /proc have no size; what is not there is left out of the record.
+// Reads by a stream, since files of /proc have no size; absent files are left out of the record.
 std::string file_or_nothing(const std::filesystem::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};

@@ -10,7 +10,7 @@
 
 namespace scaletrain::observe {
 
-// What only the program knows; host, CPU and git are looked up.
+// Facts that only the program knows; host, CPU and git are looked up.
 struct EnvironmentFacts {
   std::map<std::string, std::string> versions;  // {"scaletrain": "0.1.0", "torch": "2.11.0"}
   std::vector<std::string> devices;             // one name a local rank

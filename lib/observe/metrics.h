@@ -22,20 +22,20 @@ namespace scaletrain::observe {
 // {"event":"train", ...}
 struct TrainRecord {
   int attempt = 0;
-  std::int64_t step = 0;                        // from 1
-  std::int64_t epoch = 0;                       // from 0
+  std::int64_t step = 0;                        // counts from 1
+  std::int64_t epoch = 0;                       // counts from 0
   std::int64_t samples = 0;                     // cumulative, all ranks
   double loss = 0;                              // mean over the global batch
-  double lr = 0;                                // of the first group
-  std::optional<double> weight_decay = {};      // where it changes
-  std::optional<std::int64_t> image_size = {};  // the same
-  std::optional<std::int64_t> batch = {};       // the same: samples of the step, of all ranks
+  double lr = 0;                                // first parameter group's
+  std::optional<double> weight_decay = {};      // only if it changes
+  std::optional<std::int64_t> image_size = {};  // likewise
+  std::optional<std::int64_t> batch = {};       // likewise: samples of the step, all ranks
   double grad_norm = 0;
-  std::optional<double> loss_scale = {};                   // of the step, where losses are scaled
-  std::vector<std::pair<std::string, double>> model = {};  // what the model counted in the step
+  std::optional<double> loss_scale = {};                   // loss scale of the step, if any
+  std::vector<std::pair<std::string, double>> model = {};  // counters of the model in the step
   double samples_per_s = 0;                                // all ranks, since the line before
-  // Of gradients and weights, that a rank gave to exchanges since the line before; nullopt: none
-  // is.
+  // Bytes of gradients and weights that a rank sent in collectives since the line before; nullopt:
+  // no collectives.
   std::optional<std::int64_t> exchanged_bytes = {};
   double data_time = 0;  // slowest rank's seconds a step
   double compute_time = 0;
@@ -55,7 +55,7 @@ struct EvalRecord {
   std::int64_t step = 0, epoch = 0;
   std::vector<recipe::Measured> measures;  // a field each
   std::int64_t count = 0;                  // targets, over all ranks
-  std::string counted;                     // what they are, for a person: "samples"
+  std::string counted;                     // unit, for a person: "samples"
   std::int64_t skipped = 0;                // bad samples that are not in count
   std::string weights = {};  // whose they are where replicas have their own: "mean"; "": no need
 };
@@ -70,9 +70,9 @@ struct StragglerRecord {
 // {"event":"lost_replica", ...}: the others go on without it
 struct LostReplicaRecord {
   int attempt = 0;
-  std::int64_t step = 0;  // of rank 0
+  std::int64_t step = 0;  // rank 0's step
   int replica = 0;
-  std::int64_t kept_step = 0;  // what it learned up to there is in the weights
+  std::int64_t kept_step = 0;  // steps up to this one are in the weights
   std::int64_t left = 0;       // replicas that go on
 };
 
@@ -90,7 +90,7 @@ struct MirrorRecord {
   int attempt = 0;
   std::int64_t step = 0;
   std::int64_t bytes = 0;   // 0: it was there already
-  double copy_s = 0;        // from when it was durable in the run's folder
+  double copy_s = 0;        // seconds since it was durable in the run's folder
   std::int64_t behind = 0;  // checkpoints that became durable meanwhile
 };
 

@@ -1,4 +1,4 @@
-// What a person watches: a bar that redraws itself on a terminal, plain lines elsewhere.
+// Progress display: a bar that redraws itself on a terminal, plain lines elsewhere.
 //
 // Nothing here stops or delays the training: output that cannot be written (closed, full, a
 // terminal that was stopped) is dropped. SIGPIPE must be ignored (core::install_stop_handlers).

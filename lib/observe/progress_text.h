@@ -14,13 +14,13 @@ struct ProgressGoal {
   std::int64_t total_steps = 0;  // 0: not known (a length in minutes)
   std::int64_t steps_per_epoch = 0;
   std::int64_t epoch_shift = 0;  // steps and this: so many steps of epochs as they are now
-  // Of a batch that grows, where an epoch has more steps at first; outlives what has it.
+  // Set for a batch that grows, where an epoch has more steps at first; must outlive this struct.
   const core::StepPlan* growing = nullptr;
 };
 
-// Where a run is; what is below 0 is not known yet and left out.
+// Position of a run; values below 0 are not known yet and left out.
 struct ProgressState {
-  std::int64_t step = 0;  // from 1
+  std::int64_t step = 0;  // counts from 1
   double loss = 0;
   double lr = 0;
   double samples_per_s = -1;
@@ -28,8 +28,8 @@ struct ProgressState {
   double left_s = -1;
 };
 
-// What a run of so many steps still takes, which after `first_step` has taken `seconds` up to a
-// later `step`: as long for each step, or of a batch that grows for each sample.
+// Estimates the seconds left of a run that after `first_step` has taken `seconds` up to a later
+// `step`: as long for each step, or with a batch that grows for each sample.
 double seconds_left(ProgressGoal goal, std::int64_t first_step, std::int64_t step, double seconds);
 
 // One line without a newline, at most `width` columns (plain ASCII): what matters least goes first

@@ -1,11 +1,11 @@
-// What must not be written into a run's folder: secrets, found by the names they are given.
+// Secrets, found by their names: they must not be written into a run's folder.
 #pragma once
 
 #include <string>
 
 namespace scaletrain::observe {
 
-// Whether a variable or option of this name holds a secret by its name: KEY, TOKEN, SECRET,
+// True if a variable or option of this name holds a secret by its name: KEY, TOKEN, SECRET,
 // PASSWORD, PASSWD, CREDENTIAL or JWT as a part, or AWS_ in front.
 bool is_secret(const std::string& name);
 

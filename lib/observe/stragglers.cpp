@@ -21,7 +21,7 @@ double median(std::span<const OwnTimes> ranks, const Time& time) {
   return *middle;
 }
 
-// Where `own` loses most against the median rank.
+// Returns the phase in which `own` loses most against the median rank.
 const char* slow_phase(const OwnTimes& own, std::span<const OwnTimes> ranks) {
   const std::array<std::pair<const char*, double OwnTimes::*>, 3> phases{
       {{"data", &OwnTimes::data},

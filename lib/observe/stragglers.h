@@ -1,4 +1,4 @@
-// Which ranks are steadily slower than the others, and in what.
+// Finds ranks that are steadily slower than the others, and the cause.
 //
 // Ranks that exchange gradients all end a step at the same time, so what counts is a rank's own
 // time: waiting for data, computing, writing checkpoints, and not the time in collectives, where
@@ -20,14 +20,14 @@ struct Straggler {
   int rank = 0;
   const char* phase = "";  // "data", "compute" or "checkpoint": where it loses most
   double seconds = 0;      // its own time a step
-  double median = 0;       // that of the median rank
+  double median = 0;       // median rank's
 };
 
 class Stragglers {
  public:
   static constexpr int kWindowSteps = 10;
   static constexpr int kWindows = 3;          // in a row: steadily
-  static constexpr double kRatio = 1.4;       // of the median
+  static constexpr double kRatio = 1.4;       // times the median
   static constexpr double kLeastLoss = 5e-3;  // seconds a step; less is noise
 
   // The times of all ranks in one more window; always of the same number of ranks. The result: the

@@ -11,7 +11,7 @@
 namespace scaletrain::observe {
 
 struct RunSummary {
-  std::string name;                        // of the recipe
+  std::string name;                        // recipe's name
   std::string stopped;                     // why it was cut short ("SIGTERM"); empty: it is done
   std::string early = {};                  // why it is done before all steps are; empty: they are
   std::int64_t step = 0;                   // optimizer steps done, over all attempts
@@ -19,8 +19,8 @@ struct RunSummary {
   double samples_per_s = 0;                // all ranks, mean over this attempt
   std::int64_t skipped_steps = 0;          // left out as not finite
   std::int64_t skipped_samples = 0;        // left out as bad; they are listed in RUN/bad_samples
-  std::int64_t empty_steps = 0;            // of this attempt: masks left out all targets
-  std::int64_t housekeeping_failures = 0;  // of links, logs, old checkpoints (core::Housekeeping)
+  std::int64_t empty_steps = 0;            // in this attempt: steps whose targets were all masked
+  std::int64_t housekeeping_failures = 0;  // links, logs, old checkpoints (core::Housekeeping)
   std::string weights_differences = {};    // between the weights it started from and the recipe
 
   struct Best {
@@ -30,10 +30,10 @@ struct RunSummary {
   struct Test {
     std::vector<recipe::Measured> measures;
     std::int64_t count = 0;
-    std::string counted;    // what they are: "samples"
-    std::int64_t step = 0;  // of the model that was tested
+    std::string counted;    // unit: "samples"
+    std::int64_t step = 0;  // step of the tested model
   };
-  std::optional<Best> best;  // of the validations, none yet: nullopt
+  std::optional<Best> best;  // best validation; nullopt: none yet
   std::optional<Test> test;
 
   std::string checkpoint;  // newest saved one, empty: none

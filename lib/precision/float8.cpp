@@ -18,8 +18,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double kLargestE4m3 = 448, kLargestE5m2 = 57344;
-constexpr double kLeastMagnitude = 1e-12;  // of a tensor of zeros
-constexpr std::int64_t kMultiple = 16;     // of what the hardware sums over
+constexpr double kLeastMagnitude = 1e-12;  // lower bound, for a tensor of zeros
+constexpr std::int64_t kMultiple = 16;     // required of the summed dimension
 
 // [rows, columns] with zeros behind, which change no sum.
 at::Tensor padded(const at::Tensor& matrix) {
@@ -96,7 +96,7 @@ Quantised quantise(const at::Tensor& matrix, at::ScalarType format, Scaling scal
 at::Tensor float8_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                          const Float8& how) {
   const at::Tensor rows = input.to(how.result), factors = weight.to(how.result);
-  // Of no rows, as an expert may have them, there is no largest magnitude.
+  // Without rows, as an expert may have it, there is no largest magnitude.
   const at::Tensor output =
       rows.numel() > 0 ? Float8Linear::apply(rows, factors, how) : at::linear(rows, factors);
   return bias.defined() ? output + bias.to(how.result) : output;

@@ -1,6 +1,6 @@
 // Linear layers whose three products, forward and backward, take 8-bit floats: e4m3 for inputs and
 // weights, e5m2 for gradients (Micikevicius et al., FP8 Formats for Deep Learning, 2022, sections 3
-// and 4). What is multiplied is scaled first so that its largest magnitude is the format's, by one
+// and 4). Operands are scaled first so that their largest magnitude is the format's, by one
 // factor a tensor or by one for each row that is summed over: torchao's Float8Linear with dynamic
 // scaling, "tensorwise" and "rowwise".
 //
@@ -19,14 +19,14 @@ struct Quantised {
   at::Tensor scales;  // fp32, what the values are multiplied with: 0-dim, or [rows, 1]
 };
 
-// `matrix` [rows, columns] in at::kFloat8_e4m3fn or at::kFloat8_e5m2. What is not finite stays
-// seen.
+// `matrix` [rows, columns] in at::kFloat8_e4m3fn or at::kFloat8_e5m2. Non-finite values stay
+// non-finite.
 Quantised quantise(const at::Tensor& matrix, at::ScalarType format, Scaling scaling);
 
 struct Float8 {
   Scaling scaling = Scaling::kTensorwise;
-  at::ScalarType result = at::kBFloat16;  // what it takes and gives; on a GPU bf16
-  // The same roundings and fp32 sums without the hardware's 8-bit product.
+  at::ScalarType result = at::kBFloat16;  // dtype of inputs and outputs; on a GPU bf16
+  // Simulates the roundings and fp32 sums without the hardware's 8-bit product.
   bool simulated = false;
 };
 

@@ -15,14 +15,14 @@
 
 namespace scaletrain::precision {
 
-// Whether this CPU has as much of AVX-512 as oneDNN's bf16 needs.
+// True if this CPU has the AVX-512 instructions that oneDNN's bf16 needs.
 bool has_avx512();
 
-// What a precision runs on.
+// Hardware that a precision runs on.
 struct Hardware {
   at::Device device = at::kCPU;
-  int compute_capability = 0;  // of a CUDA device, 80 for 8.0
-  bool avx512 = has_avx512();  // of the CPU
+  int compute_capability = 0;  // for a CUDA device, 80 for 8.0
+  bool avx512 = has_avx512();  // the CPU's
 };
 
 class Precision {
@@ -38,15 +38,15 @@ class Precision {
   // How hidden linear layers multiply; empty: as ATen does under forward().
   virtual units::LinearProduct linear_product() const { return {}; }
 
-  // What backward starts from: `loss` times the loss scale, if there is one.
+  // Loss that backward starts from: `loss` times the loss scale, if there is one.
   virtual at::Tensor scale(const at::Tensor& loss) { return loss; }
   // Divides gradients by the loss scale, if there is one.
   virtual void unscale(const std::vector<at::Tensor>& gradients) { (void)gradients; }
   // Called once a step; `found_inf`, a 0-dim float on the device, is 1 where it was not finite on
   // all ranks, otherwise 0.
   virtual void update(const at::Tensor& found_inf) { (void)found_inf; }
-  // What losses are multiplied by until the next update(): a 0-dim float on the device that
-  // update() changes in place; undefined where they are not.
+  // Returns the loss scale until the next update(): a 0-dim float on the device that update()
+  // changes in place; undefined if losses are not scaled.
   virtual at::Tensor loss_scale() const { return {}; }
 
   // State for a checkpoint, 0-dim tensors of numbers from 0 by name, those of floats above 0;
@@ -54,10 +54,10 @@ class Precision {
   virtual std::map<std::string, at::Tensor> state() { return {}; }
 };
 
-// Whether it has bf16 that is faster than fp32: AVX-512 on a CPU, a compute capability of 8.0.
+// True if bf16 is faster than fp32: with AVX-512 on a CPU, or a compute capability of 8.0.
 bool multiplies_bf16(const Hardware& hardware);
 
-// What the hardware lacks is fp32, with a warning.
+// Falls back to fp32, with a warning, where the hardware lacks the precision.
 std::unique_ptr<Precision> make_precision(const recipe::Component& precision,
                                           const Hardware& hardware);
 

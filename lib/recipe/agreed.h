@@ -1,4 +1,4 @@
-// What all launchers and ranks of a job must have alike of their recipes.
+// Recipe values that must agree on all launchers and ranks of a job.
 //
 // Paths may differ, since hosts may have the same files in different places: of shards the names
 // count. So may what decides only how fast a host computes and reads.
@@ -12,7 +12,7 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// By key ("optimizer.lr") the value as JSON; of a long one its beginning and its digest.
+// Maps each key ("optimizer.lr") to its value as JSON; a long value is its beginning and a digest.
 using AgreedValues = std::map<std::string, std::string>;
 
 AgreedValues agreed_values(const Recipe& recipe);

@@ -1,5 +1,5 @@
-// Whether the replicas of a recipe's job wait for no collective of each other once they train: jobs
-// of their own, that meet at rank 0's hub (lib/dist/hub/hub.h), of which one may be lost alone.
+// True if the replicas of a recipe's job are decoupled: after the start they share no collective,
+// meet only at rank 0's hub (lib/dist/hub/hub.h), and one may be lost alone.
 #pragma once
 
 namespace scaletrain::recipe {

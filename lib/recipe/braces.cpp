@@ -10,7 +10,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// Of at most 12 digits, else -1.
+// Parses at most 12 digits, else returns -1.
 std::int64_t to_number(const std::string& text) {
   return text.size() > 12 ? -1 : core::parse_number<std::int64_t>(text).value_or(-1);
 }
@@ -47,7 +47,7 @@ std::vector<std::string> expand_list(const std::string& text) {
   }
 }
 
-// What stands between one pair of braces.
+// Expands the text between one pair of braces.
 std::vector<std::string> expand_inside(const std::string& text, std::string& mistake) {
   if (text.find('{') != std::string::npos) {
     mistake = "has a brace inside a brace";

@@ -41,7 +41,7 @@ const Option* find(const Row& row, std::string_view key) {
   return found == row.options.end() ? nullptr : &*found;
 }
 
-// Of kUnits and kFitsImageSize: up to nine digits.
+// Accepts numbers for kUnits and kFitsImageSize: up to nine digits.
 bool is_whole_number(std::string_view text) {
   constexpr std::size_t kDigits = 9;
   return !text.empty() && text.size() <= kDigits &&

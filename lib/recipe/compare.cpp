@@ -1,4 +1,4 @@
-// What differs between two recipes.
+// Compares two recipes.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

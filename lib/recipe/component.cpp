@@ -37,7 +37,7 @@ void add_row_keys(Object& keys, Component& value, const Row& row) {
   }
 }
 
-// Where `key` is written, or where it could be.
+// Returns the value of `key`, or the place where it could be.
 const Node& value_at(const Node& node, const std::string& key) {
   const Node* const member = node.member(key);
   return member == nullptr ? node : *member;
@@ -144,8 +144,8 @@ class ComponentType : public Type {
     }
     return result;
   }
-  // Names that stand for an object without other keys. Where there is a default all are listed, and
-  // those that need more keys are refused.
+  // Names that stand for an object without other keys. If there is a default all texts are listed,
+  // and those that need more keys are refused.
   Json text_schema() const override {
     NamedValues complete;
     std::vector<std::string> incomplete;
@@ -203,7 +203,7 @@ class ComponentType : public Type {
     add_row_keys(keys, value_, *row);
   }
 
-  // Of an integer or a number.
+  // Returns an integer or a number as double.
   double amount(const std::string& key) const {
     const auto* const integer = std::get_if<std::int64_t>(&value_.options.at(key));
     return integer != nullptr ? static_cast<double>(*integer) : value_.number(key);

@@ -50,7 +50,7 @@ void add_common_overrides(std::vector<std::string>& overrides, std::int64_t batc
   overrides.push_back(fmt::format("batch.per_device={}", batch));
 }
 
-// Of a task by which each sample has one class the right ones are counted.
+// True if each sample of the task has one class: then correct predictions are counted.
 bool has_one_class_each(const TaskRow& task) { return task.measure("top1") != nullptr; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What `scaletrain eval` and `scaletrain predict` are asked for: the flags are declared once, for
-// the launcher, which checks them, and for the worker, which does it.
+// Flags of `scaletrain eval` and `scaletrain predict`: declared once, for the launcher, which
+// checks them, and for the worker, which does the work.
 #pragma once
 
 #include <cstdint>

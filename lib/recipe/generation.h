@@ -1,5 +1,5 @@
-// What `scaletrain generate` is asked for: the flags are declared once, for the launcher, which
-// checks them, and for the worker, which does it.
+// Flags of `scaletrain generate`: declared once, for the launcher, which checks them, and for the
+// worker, which does the work.
 #pragma once
 
 #include <cstdint>

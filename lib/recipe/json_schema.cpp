@@ -62,7 +62,7 @@ void relax(Json& schema) {
 std::string json_schema(const CatalogPtr& catalog) {
   Recipe recipe = blank_recipe(catalog);
   const Json complete = describe(recipe)->schema();
-  // What a recipe that extends another leaves out cannot be known here.
+  // Keys that a recipe with "extends" leaves out cannot be known here.
   Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"},
               {"title", "A recipe of scaletrain"},
               {"allowComments", true},

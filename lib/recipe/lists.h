@@ -17,9 +17,9 @@ namespace scaletrain::recipe {
 struct Option {
   std::string key;
   Component::Value standard;
-  Range range;  // of a number, of each of a list
+  Range range;  // for a number, or each number of a list
   std::string help;
-  NamedValues allowed = {};  // of a text; empty: it is the path of a file, required
+  NamedValues allowed = {};  // for a text; empty: a required file path
 
   bool is_path() const { return std::holds_alternative<std::string>(standard) && allowed.empty(); }
   bool is_list() const { return std::holds_alternative<std::vector<double>>(standard); }
@@ -29,9 +29,9 @@ struct Option {
 // An enumeration, whose first value is the default.
 Option choice_option(std::string key, std::string help, NamedValues values);
 
-// What must hold between two keys of one row, between one (for kFitsImageSize `other` times) and
-// the image size, of the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
-// side, or (kFirst) of the row's place in a list of components; kUnits: the model has `key` and
+// Condition on two keys of one row, on one (for kFitsImageSize `other` times) and
+// the image size, on the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
+// side, or (kFirst) on the row's place in a list of components; kUnits: the model has `key` and
 // `other` units, or `other` without a key; kOneUnit: it is one unit, which does not show its
 // layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kWholeTensors:
 // an update of the optimizer looks at a whole tensor, or at blocks of it; kFixedImageSize: the
@@ -62,16 +62,16 @@ struct Rule {
 
 inline constexpr std::int64_t kBatchNormStride = 32;
 
-// What a model learns: a task of lib/recipe/tasks.def.
+// Training task: a row of lib/recipe/tasks.def.
 struct ForTask {
   std::string name;
 };
 
-// Where a model and its weights come from.
+// Source of a model and of its weights.
 struct Published {
   std::string source;           // a Python package
   std::int64_t parameters = 0;  // with 1,000 classes
-  double top1 = 0;              // of these weights on ImageNet-1k, in percent
+  double top1 = 0;              // ImageNet-1k accuracy in percent
   std::string weights;
 };
 
@@ -80,8 +80,8 @@ struct Row {
       std::initializer_list<std::variant<Option, Rule, ForTask, Published>> items);
 
   std::string name, help;
-  std::string task = "image_classification";  // of a model
-  std::optional<Published> published;         // of a model
+  std::string task = "image_classification";  // the model's task
+  std::optional<Published> published;         // the model's source
   std::vector<Option> options;
   std::vector<Rule> rules;
 
@@ -90,7 +90,7 @@ struct Row {
 
 struct List {
   std::string kind;     // with its article: "a model"
-  std::string heading;  // of its section in the reference: "Models"
+  std::string heading;  // section in the reference: "Models"
   std::vector<Row> rows;
   std::string missing = {};  // the file that would list more of them
 

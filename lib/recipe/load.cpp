@@ -73,7 +73,7 @@ Node read_tree(const std::string& text, const std::string& name, const Object& k
   return base;
 }
 
-// Of the worker that the recipe names. What is no path is reported when all keys are read.
+// Catalog of the recipe's worker. A value that is no path is reported when all keys are read.
 CatalogPtr catalog_for(const Node& tree) {
   const Node* const worker = tree.member("worker");
   const std::string* const path = worker == nullptr ? nullptr : worker->text();

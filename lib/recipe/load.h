@@ -1,4 +1,4 @@
-// From JSON text to a typed recipe: comments, extends, overrides, defaults, every mistake at once.
+// Loads a typed recipe from JSON: comments, extends, overrides, defaults, all mistakes at once.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace scaletrain::recipe {
 Recipe load_recipe(const std::filesystem::path& path,
                    const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 
-// The same from text; `name` stands for the file: in messages, for "extends", as the default name.
+// Takes text; `name` stands for the file: in messages, for "extends", as the default name.
 Recipe parse_recipe(const std::string& text, const std::string& name,
                     const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 
@@ -34,9 +34,9 @@ std::string to_json(const Recipe& recipe);
 // compares.
 std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b);
 
-// Where the keys of a recipe were written: JSON pointer -> "recipe.json:17" (that of a base where
-// it extends one) or "--set optimizer.lr". A list is one key; a key that is left to its default is
-// not there. Throws as load_recipe does for what is not JSON.
+// Returns the place where each key was written: JSON pointer -> "recipe.json:17" (that of a base
+// where it extends one) or "--set optimizer.lr". A list is one key; a key that is left to its
+// default is not there. Throws as load_recipe does for what is not JSON.
 std::map<std::string, std::string> key_origins(const std::filesystem::path& path,
                                                const std::vector<std::string>& overrides = {});
 

@@ -31,7 +31,7 @@ std::vector<std::string> files_in(const fs::path& folder, const Fits& fits) {
   return files;
 }
 
-// Of a folder without shards: which of its folders has some.
+// Names a subfolder with shards, for a folder without any.
 std::string where_instead(const fs::path& folder) {
   std::error_code failed;
   std::vector<fs::path> folders;

@@ -6,7 +6,7 @@
 
 namespace scaletrain::recipe {
 
-// Whether a file of that name is a shard: .tar, or a compressed one.
+// True if a file of that name is a shard: .tar, or a compressed one.
 bool is_shard_name(const std::string& path);
 
 // `name` itself, unless it is a folder that is not named as a shard: then its shards; or no file is

@@ -86,7 +86,7 @@ void merge_as(Node& base, Node patch, const Type* type) {
       merge_as(members[name], std::move(value), type_of(object, name));
     }
   }
-  // What is missing in the merged object is missing in the file that was named.
+  // A key that is missing in the merged object is missing in the file that was named.
   base.source = patch.source;
   base.line = patch.line;
   base.key_line = patch.key_line;

@@ -72,7 +72,7 @@ class FolderOrBucket : public Type {
   std::string& value_;
 };
 
-// What is wrong with a shard's path or URL; "" for nothing.
+// Returns the fault of a shard's path or URL; "" for nothing.
 std::string fault_of_shard(std::string_view text) {
   const std::string_view scheme = core::url_scheme(text);
   if (scheme.empty()) return "";

@@ -20,7 +20,7 @@ TypePtr folder_or_bucket(std::string& value);
 // (lib/recipe/remote_shards.h).
 TypePtr shard_list(std::vector<std::string>& value);
 
-// The same with braces only.
+// Expands braces only.
 TypePtr token_list(std::vector<std::string>& value);
 
 // "https://host:port"

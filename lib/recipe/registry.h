@@ -30,7 +30,7 @@ std::string to_json(const Catalog& catalog);
 // version of scaletrain.
 CatalogPtr read_catalog(const std::filesystem::path& registry);
 
-// What the program `worker` can train. Without a registry beside it these are the models of
+// Models that the program `worker` can train. Without a registry beside it these are the models of
 // models.def: a script may stand in for scaletrain-worker. Throws as read_catalog().
 CatalogPtr catalog_of(const std::filesystem::path& worker);
 

@@ -1,4 +1,4 @@
-// What stands in a row of a list (lib/recipe/models.def says what it means): expanded in namespace
+// Keys of a list's row (lib/recipe/models.def explains them): expanded in namespace
 // scaletrain::recipe, where the types of lib/recipe/lists.h are known.
 #pragma once
 

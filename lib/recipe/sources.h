@@ -12,7 +12,7 @@ struct Recipe;
 // the first of them where there are many. URLs are left to the workers.
 void check_sources(const Recipe& recipe);
 
-// The same of /model/weights, for a run that begins: one that goes on does not read them.
+// Checks /model/weights when a run begins: a resumed run does not read them.
 void check_weights(const Recipe& recipe);
 
 }  // namespace scaletrain::recipe

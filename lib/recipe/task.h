@@ -1,4 +1,4 @@
-// What the tasks of lib/recipe/tasks.def measure, for who shows it: the trainer and the launcher.
+// Measures of the tasks of lib/recipe/tasks.def, for the trainer and the launcher, which show them.
 #pragma once
 
 #include <string>
@@ -17,16 +17,16 @@ struct Measure {
   Better better = Better::kLower;
   Kind kind = Kind::kNumber;
 
-  // Whether `value` is better than `other`.
+  // True if `value` is better than `other`.
   bool better_than(double value, double other) const;
   std::string text(double value) const;  // "98.48 %", "0.0812"
 };
 
 struct TaskRow {
-  enum class Reads { kImages, kTokens };  // what its models take
+  enum class Reads { kImages, kTokens };  // input of its models
 
   std::string name, help, counted;
-  std::vector<std::string> losses;  // of losses.def that it can be learned by
+  std::vector<std::string> losses;  // losses of losses.def that it accepts
   std::vector<Measure> measures;
   Reads reads = Reads::kImages;
 

@@ -13,7 +13,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr std::int64_t kChunks = 8;  // of a micro-batch's tokens
+constexpr std::int64_t kChunks = 8;  // chunks of a micro-batch's tokens
 
 Technique bf16() { return {"bf16", {"precision=bf16"}}; }
 
@@ -29,7 +29,7 @@ bool divides(std::int64_t times, const Batch& batch) {
   return !batch.is_automatic() && batch.per_device % times == 0;
 }
 
-// The same global batch in micro-batches `times` as small.
+// Keeps the global batch, with micro-batches `times` as small.
 Technique accumulate(const Batch& batch, std::int64_t times) {
   Technique result{fmt::format("accumulate x{}", times),
                    {fmt::format("batch.per_device={}", batch.per_device / times)}};

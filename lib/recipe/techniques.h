@@ -17,8 +17,8 @@ struct Technique {
 };
 
 // The recipe as it is, then each technique that changes it alone, then those that are often used
-// together; the global batch stays the same. What `recipe` has already, or could not have on
-// `world_size` ranks, is left out.
+// together; the global batch stays the same. Leaves out techniques that `recipe` has already, or
+// could not have on `world_size` ranks.
 std::vector<Technique> techniques(const Recipe& recipe, int world_size = 1);
 
 // Recomputation to a budget of half of `activation_bytes`, what the activations of `recipe` take as

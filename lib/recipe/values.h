@@ -1,5 +1,5 @@
-// What sections are made of beside plain numbers and texts: lengths of training, things chosen by
-// name.
+// Types of values in sections beside plain numbers and texts: lengths of training, components
+// chosen by name.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What is learned: what a sample is, what its loss is, and what an evaluation measures. Everything
-// outside a task says batch, target and measure.
+// Training task: defines a sample, its loss, and the measures of an evaluation. Everything outside
+// a task says batch, target and measure.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -32,7 +32,7 @@ namespace scaletrain::task {
 
 // kExtra is the first set of data.extra in the order of their names; the next ones follow.
 enum class Split : std::size_t { kTrain, kVal, kTest, kExtra };
-Split extra_split(std::size_t number);  // from 0
+Split extra_split(std::size_t number);  // `number` from 0
 // "train", "val", "test", "extra/NAME".
 std::string name_of(Split split, const recipe::Data& data);
 // The held-out set of a name, nullopt where `data` has none of it.
@@ -45,17 +45,17 @@ struct Reader {
   data::ReaderSlice slice;
   int threads = 1;
   std::shared_ptr<const storage::Stores> stores;
-  bool warns = false;  // of files that are left alone
+  bool warns = false;  // warns of files that are left alone
   // The classes that labels are matched with (data::OpenOptions); {}: the set's own numbers count.
   format::ClassNames classes = {};
-  // What a checkpoint knows of the shards of a streamed order, -1: nothing.
+  // Shard facts in a checkpoint of a streamed order, -1: unknown.
   std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
 };
 
 struct OpenSet {
   std::shared_ptr<const data::SampleSet> set;
   std::unique_ptr<data::BatchStream> stream;  // goes before the set
-  std::string contents;  // of data.train: a digest of a few samples; "": they were not looked at
+  std::string contents;  // digest of a few samples of data.train; "": they were not looked at
 };
 
 // A batch on the device, as the model takes it.
@@ -89,18 +89,18 @@ class Task {
 
   // Targets of `samples` samples where all have the same number, 0 where that differs.
   virtual std::int64_t fixed_targets(std::int64_t samples) const = 0;
-  // What a training batch adds to what the mean of the loss divides by: its targets, or where they
-  // have weights and fixed_targets() is 0 the sum of these.
+  // Returns a training batch's share of the divisor of the mean loss: its targets, or the sum of
+  // their weights where they have weights and fixed_targets() is 0.
   virtual double weight_of(const data::Batch& batch) const {
     const std::int64_t fixed = fixed_targets(batch.count);
     return static_cast<double>(fixed > 0 ? fixed : batch.targets);
   }
 
-  // What training lowers: the sum over the batch's targets, a 0-dim fp32 tensor.
+  // Returns the training loss: the sum over the batch's targets, a 0-dim fp32 tensor.
   virtual at::Tensor loss_sum(const at::Tensor& output, const Example& example) const = 0;
 
-  // Of an evaluation, the sums that are added up over batches and ranks: doubles on the device,
-  // sum_count() of them, which begin with the loss without label smoothing and the targets.
+  // Evaluation sums that are added up over batches and ranks: doubles on the device, sum_count() of
+  // them, which begin with the loss without label smoothing and the targets.
   enum CommonSum : std::size_t { kLoss, kTargets };
   virtual std::int64_t sum_count() const = 0;
   virtual at::Tensor sums(const at::Tensor& output, const Example& example) const = 0;
@@ -119,18 +119,18 @@ class Task {
   virtual std::vector<recipe::Measured> finish(Split split, std::span<const double> sums,
                                                const at::Tensor& scores) const = 0;
 
-  // From here on the model gives the logits of some of the classes. Throws core::RecipeError for a
-  // task or a loss that needs all of them.
+  // After this call the model gives the logits of some of the classes. Throws core::RecipeError for
+  // a task or a loss that needs all of them.
   virtual void cut_by(const units::ClassCut& cut);
-  // From here on prepare() gives the tokens of a batch that are this rank's, and a context in which
-  // all of them attend. Throws core::RecipeError for a task whose samples are no sequences.
+  // After this call prepare() gives this rank's tokens of a batch, and a context in which all of
+  // them attend. Throws core::RecipeError for a task whose samples are no sequences.
   virtual void share_sequences(const units::TokenCut& cut);
 
  private:
   const recipe::TaskRow& row_;
 };
 
-// Of the recipe's task; batches are for `device`.
+// Makes the recipe's task; batches are for `device`.
 std::unique_ptr<Task> make_task(const recipe::Recipe& recipe, at::Device device);
 
 }  // namespace scaletrain::task

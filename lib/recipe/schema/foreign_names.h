@@ -1,5 +1,5 @@
-// What other frameworks (timm, Lightning, Hugging Face, DeepSpeed, torchtitan, nanoGPT, WebDataset)
-// call our keys and values: for a hint after a mistake, never as names of ours.
+// Names that other frameworks (timm, Lightning, Hugging Face, DeepSpeed, torchtitan, nanoGPT,
+// WebDataset) use for our keys and values: for a hint after a mistake, never accepted as names.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace scaletrain::recipe {
 
 struct ForeignName {
-  std::string list;    // of a value: "model", "optimizer"; "" for a key
+  std::string list;    // for a value: "model", "optimizer"; "" for a key
   std::string theirs;  // "num_workers"
   std::string ours;    // a key as "data.threads", "optimizer.beta1 and optimizer.beta2", or a value
 };

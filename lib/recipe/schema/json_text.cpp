@@ -119,7 +119,7 @@ class TreeBuilder {
     return refuse(token.substr(0, 40) + " does not fit in 64 bits", "use a smaller number");
   }
 
-  // Where the next value belongs: the member just named, the open list, or the root.
+  // Returns the parent of the next value: the member just named, the open list, or the root.
   Node& place() {
     if (open_.empty()) return root_;
     if (auto* items = std::get_if<Node::Array>(&open_.back()->value)) return items->emplace_back();
@@ -196,7 +196,7 @@ std::size_t behind(const std::string& text, std::size_t at) {
 // Replaces each comma between a value and the end of its list or object by a space, which
 // nlohmann/json before 3.12 cannot skip.
 std::string without_trailing_commas(std::string text) {
-  char last = '{';  // what stood before the comma
+  char last = '{';  // last character before the comma
   std::size_t comma = std::string::npos;
   for (std::size_t at = 0; at < text.size(); at = behind(text, at)) {
     const char c = text[at];

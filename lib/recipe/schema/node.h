@@ -15,7 +15,7 @@ namespace scaletrain::recipe {
 // A recipe file, or one --set.
 struct SourceText {
   std::string name;       // as the person wrote it: "recipes/digits.json", "--set optimizer.lr"
-  std::string pointer;    // of a --set: the JSON pointer that it sets; empty for a file
+  std::string pointer;    // JSON pointer that a --set sets; empty for a file
   int order = 0;          // messages are sorted by it, then by line
   bool has_lines = true;  // false for a --set
 };
@@ -27,8 +27,8 @@ struct Node {
   // The first is null.
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value;
   std::shared_ptr<const SourceText> source;
-  int line = 0;      // where the value begins (a list or object) or stands, from 1
-  int key_line = 0;  // of the member's name; 0 in a list
+  int line = 0;      // line of the value's beginning, from 1
+  int key_line = 0;  // line of the member's name; 0 in a list
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value); }
   const std::string* text() const { return std::get_if<std::string>(&value); }

@@ -28,7 +28,7 @@ struct Range {
 constexpr Range from(double value) { return {.least = value}; }
 constexpr Range above(double value) { return {.least = value, .above_least = true}; }
 
-// Of samples, threads, files: far above any sensible number.
+// Upper limit for counts of samples, threads and files: far above any sensible number.
 inline constexpr double kMostCount = 1 << 20;
 
 }  // namespace scaletrain::recipe

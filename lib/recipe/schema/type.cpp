@@ -1,4 +1,4 @@
-// What all types share: wrong types, texts, the schema of an enumeration.
+// Shared code of all types: wrong types, texts, the schema of an enumeration.
 #include "lib/recipe/schema/type.h"
 
 #include <fmt/format.h>

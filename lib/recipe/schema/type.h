@@ -1,4 +1,4 @@
-// What a key holds, described once: how it is read, written, and explained.
+// Type of a recipe key, described once: how it is read, written, and explained.
 //
 // A Type is bound to a place in a Recipe (a member, an option). Its value before reading is the
 // default. Loading, the resolved JSON, the schema, the reference and the remedies of mistakes all

@@ -39,11 +39,11 @@ class CountOrAuto : public Type {
   TypePtr count_;
 };
 
-// What all ranks take at once.
+// Micro-batches of all ranks together.
 struct Micro {
   std::int64_t samples = 0;
   std::string parts;
-  const char* less = "";  // what else could be smaller
+  const char* less = "";  // other value that could be smaller
 };
 
 // Throws as plan_batch() does.

@@ -18,7 +18,7 @@ struct Batch {
   std::int64_t per_device = 32;  // 0: "auto", the most that fit (lib/train/batch_search.h)
   std::optional<std::int64_t> accumulate;      // either this
   std::optional<std::int64_t> global;          // or this
-  std::optional<std::int64_t> memory_mb = {};  // that a step's tensors may take with "auto"
+  std::optional<std::int64_t> memory_mb = {};  // memory of a step's tensors with "auto"
   std::optional<core::BatchRamp> ramp = {};    // smaller global batches at first
 
   bool is_automatic() const { return per_device == 0; }
@@ -31,7 +31,7 @@ struct BatchPlan {
   std::optional<core::BatchRamp> ramp = {};  // the steps before have smaller ones
 
   core::BatchSizes sizes() const { return core::BatchSizes(global, ramp); }
-  // Of a step of `batch` samples; per_device is known.
+  // Micro-steps of a step of `batch` samples; per_device is known.
   std::int64_t micro_steps(std::int64_t batch) const { return batch * accumulate / global; }
 };
 
@@ -43,7 +43,7 @@ BatchPlan plan_batch(const Batch& batch, int readers);
 TypePtr describe(Batch& value);
 void check(const Batch& batch, const Node& tree, Problems& problems);
 
-// What every step's global batch is a multiple of.
+// Returns the number of which every step's global batch is a multiple.
 std::int64_t part_of_all(const core::BatchRamp& ramp);
 
 }  // namespace scaletrain::recipe

@@ -1,4 +1,4 @@
-// What is kept for a resume.
+// Checkpoints that are kept for a resume.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace scaletrain::recipe {
 
-// What makes one checkpoint better than another.
+// Measure that makes one checkpoint better than another.
 struct Best {
   std::string metric;  // a measure of the task (lib/recipe/tasks.def); "": its first
   std::string mode;    // "max", "min"; "": what is better by the measure itself
@@ -19,7 +19,7 @@ struct Best {
   std::string weights;
 };
 
-// Of each checkpoint's copies in the memory of other nodes.
+// Peer checkpoints: copies of each checkpoint in the memory of other nodes.
 struct Replicate {
   std::int64_t nodes = 1;  // so many behind the one that writes, in a ring
 };
@@ -30,17 +30,17 @@ struct Checkpoint {
   double mtbf_hours = 24;  // then: from one failure to the next, on average
   bool async = true;       // written while training goes on
   std::string on_failure = "stop";  // "stop", "continue"
-  std::string writers = "auto";     // which ranks write it: "auto", "rank_0", "all"
+  std::string writers = "auto";     // ranks that write it: "auto", "rank_0", "all"
   std::int64_t keep_last = 3;
   std::int64_t keep_best = 1;
   std::optional<Duration> keep_every = {};  // for ever; in steps or epochs
-  std::optional<double> keep_hours = {};    // those that are younger
+  std::optional<double> keep_hours = {};    // younger ones stay
   std::string mirror = {};   // a second place: a folder or s3://BUCKET/PREFIX; "": none
   bool incremental = false;  // files whose tensors did not change are those of the one before
   std::optional<Replicate> replicate = {};
   Best best;
 
-  // Of keep_every; nullopt where that is of the other unit, or absent.
+  // Returns keep_every if it has this unit, else nullopt.
   std::optional<double> keep_every_in(Duration::Unit unit) const {
     return keep_every && keep_every->unit == unit ? std::optional(keep_every->value) : std::nullopt;
   }

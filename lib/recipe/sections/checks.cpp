@@ -73,7 +73,7 @@ void check_ramp_of_steps(const Recipe& recipe, const Node& tree, Problems& probl
                R"(give the training's length in "epochs", or the schedule in steps)");
 }
 
-// Where "device" is not known before the ranks start, they say it.
+// If "device" is not known before the ranks start, they report it.
 void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
   const Precision& precision = recipe.precision;
   if (precision.name != "fp8" || recipe.device != "cpu" || precision.flag("simulate")) return;

@@ -1,4 +1,4 @@
-// What must hold between keys, once each of them is right by itself.
+// Checks between keys, made once each key is right by itself.
 #pragma once
 
 #include "lib/recipe/schema/node.h"

@@ -14,19 +14,19 @@
 
 namespace scaletrain::recipe {
 
-// What each name does: lib/parallel/compress/.
+// Gradient compression by name: lib/parallel/compress/.
 struct Compress {
   std::string name;         // "bf16", "fp16", "powersgd", "onebit", "int8"
-  std::int64_t rank = 4;    // of PowerSGD's factors
+  std::int64_t rank = 4;    // rank of PowerSGD's factors
   std::int64_t warmup = 0;  // steps that exchange as without
 
-  // Whether what was not sent is kept and added to the next gradients.
+  // True if the method has error feedback: adds what was not sent to the next gradients.
   bool feeds_back() const { return name != "bf16" && name != "fp16"; }
 };
 
 TypePtr describe(std::optional<Compress>& value);
 
-// What it cannot be together with.
+// Other sections that gradient compression is checked against.
 struct CompressedWith {
   const Parallel& parallel;
   const Precision& precision;

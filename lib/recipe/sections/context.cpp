@@ -14,7 +14,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr std::int64_t kMostSharing = 1024;  // of /parallel/context
+constexpr std::int64_t kMostSharing = 1024;  // limit of /parallel/context
 
 bool can_share(const Row& row) { return row.has_rule(Rule::Kind::kContextRanksShare); }
 

@@ -1,4 +1,4 @@
-// What ranks that share each sequence (/parallel/context) ask of the rest of a recipe.
+// Checks of context parallelism (/parallel/context) against the rest of a recipe.
 #pragma once
 
 #include "lib/recipe/sections/section.h"

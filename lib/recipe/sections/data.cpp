@@ -69,8 +69,8 @@ void check_eval_resize(const Data& data, const Node& tree, Problems& problems) {
       fmt::format("use {} as timm and torchvision do, or 0", data.image_size * 8 / 7));
 }
 
-// What a command writes, or what is compressed, is read from the front only; as a file of the cache
-// it is read anywhere.
+// Output of a command, or a compressed file, is read from the front only; as a file of the cache it
+// is read anywhere.
 void check_cache(const Data& data, const Node& tree, Problems& problems) {
   if (data.cache) return;
   const auto names = [&data](const auto& is_so) { return find_shard(data, is_so) != nullptr; };

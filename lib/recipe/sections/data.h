@@ -1,4 +1,4 @@
-// What a model is trained on.
+// Training data.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@
 
 namespace scaletrain::recipe {
 
-// What a training set's images that do not decode lead to.
+// Policy for training images that do not decode.
 struct BadSamples {
   std::string policy = "fail";  // "fail", "skip"
-  double max_rate = 0.01;       // of the samples; more of them end the run
+  double max_rate = 0.01;       // share of the samples; more end the run
 };
 
-// What the class of a sample in a shard is read from.
+// Source of a sample's class in a shard.
 struct Label {
-  std::string field = "cls";  // what follows the key in a member's name; "folder": the key's folder
-  std::string key;            // of the field, which is a JSON object then; "": it is the label
+  std::string field = "cls";  // suffix of the member's name; "folder": the key's folder
+  std::string key;            // key in the field, which is a JSON object then; "": it is the label
 
   bool operator==(const Label&) const = default;
 };
 
 struct Normalize {
-  std::vector<double> mean{0.485, 0.456, 0.406};  // of values 0..1, per channel RGB
+  std::vector<double> mean{0.485, 0.456, 0.406};  // for values 0..1, per channel RGB
   std::vector<double> std{0.229, 0.224, 0.225};
 };
 
-// The same for images of so many channels: of one, three times the mean of the three, as timm's
-// resolve_input_data_config takes it.
+// Normalization for images of so many channels: for one, three times the mean of the three, as
+// timm's resolve_input_data_config takes it.
 Normalize for_channels(const Normalize& normalize, std::int64_t channels);
 
 // Remote shards as files of this node (lib/storage/cache.h).
@@ -49,17 +49,17 @@ struct Data {
   std::optional<Source> val, test;
   std::map<std::string, Source> extra;    // further held-out sets
   std::int64_t image_size = 224;          // height and width of a sample for the model
-  std::optional<ResizeRamp> resize_ramp;  // of training: smaller at first
+  std::optional<ResizeRamp> resize_ramp;  // for training: smaller at first
   std::int64_t eval_resize = 0;          // shorter side before the centre is cut out; 0: image_size
   std::string eval_filter = "bilinear";  // "bicubic"
   std::int64_t context = 0;              // tokens of a window; 0: the model's positions
-  std::int64_t token_bytes = 0;          // of a .bin without a header; 0: not given
+  std::int64_t token_bytes = 0;          // token size of a .bin without a header; 0: not given
   bool document_attention = false;       // tokens see nothing of other documents in their window
   std::int64_t threads = 0;              // decoding threads per rank; 0: automatic
   std::int64_t prefetch = 4;             // batches read ahead
   std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
   std::string order = "indexed";       // "indexed", "streamed"
-  std::int64_t lanes = 64;             // of the streamed order
+  std::int64_t lanes = 64;             // lanes of the streamed order
   std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
   BadSamples bad_samples;
   std::string index_cache;  // folder for shard indexes; "": beside the shard where writable
@@ -67,7 +67,7 @@ struct Data {
   Normalize normalize;
   bool exif_orientation = false;          // pictures are turned as EXIF says
   std::string jpeg = "strict";            // "lenient": what libjpeg only warns about is decoded
-  std::int64_t max_pixels = 100'000'000;  // of a picture, decoded; more are refused
+  std::int64_t max_pixels = 100'000'000;  // limit of a decoded image; larger ones are refused
   Label label;
   // How a label that is a list is read: "auto", "class_numbers", "multi_hot".
   std::string label_format = "auto";

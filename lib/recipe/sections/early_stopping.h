@@ -13,7 +13,7 @@ namespace scaletrain::recipe {
 struct EarlyStopping {
   std::string metric;         // a measure of the task; "": that of /checkpoint/best
   std::int64_t patience = 5;  // validations that may be no better, one after the other
-  double min_delta = 0;       // by more than this a validation is better
+  double min_delta = 0;       // smallest improvement of a validation
 };
 
 TypePtr describe(std::optional<EarlyStopping>& value);

@@ -10,7 +10,7 @@
 
 namespace scaletrain::recipe {
 
-// Of what it does: lib/optim/mean.h. A mean for each decay; the first one is the run's ema.
+// EMA of the weights: lib/optim/mean.h. A mean for each decay; the first one is the run's ema.
 struct Ema {
   std::vector<double> decay{0.9999};  // share of itself that the mean keeps at an update
   bool warmup = false;                // it keeps less at first
@@ -19,7 +19,7 @@ struct Ema {
 
 TypePtr describe(std::optional<Ema>& value);
 
-// That the optimizer is not a mean of the weights itself.
+// Checks that the optimizer is not a mean of the weights itself.
 void check(const std::optional<Ema>& ema, const Optimizer& optimizer, const Node& tree,
            Problems& problems);
 

@@ -1,4 +1,4 @@
-// What ranks that share the experts of a mixture (/parallel/expert) ask of the rest of a recipe.
+// Checks of expert parallelism (/parallel/expert) against the rest of a recipe.
 #pragma once
 
 #include "lib/recipe/sections/section.h"

@@ -20,7 +20,7 @@ namespace scaletrain::recipe {
 namespace {
 
 struct IdleRule {
-  std::string_view pointer;  // of the key, or of the object whose keys they are
+  std::string_view pointer;  // pointer to the key, or to its object
   const char* why;
   bool (*holds)(const Recipe& recipe);
 };
@@ -65,7 +65,7 @@ bool changes_nothing(const std::vector<OptimizerGroup>& groups) {
 constexpr const char* kForImages = "does nothing: it is for images, and the sets are of tokens";
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
-// Of several that cover a key the first is reported.
+// If several rules cover a key the first is reported.
 constexpr std::array<IdleRule, 60> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
@@ -186,12 +186,12 @@ constexpr std::array<IdleRule, 60> kIdleRules{{
      [](const Recipe& recipe) { return changes_nothing(recipe.optimizer.groups); }},
 }};
 
-// Whether `pointer` is `key` or lies below it.
+// True if `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {
   return pointer.starts_with(key) && (pointer.size() == key.size() || pointer[key.size()] == '/');
 }
 
-// Whether every key of `object`, which lies at `pointer`, was written.
+// True if every key of `object`, which lies at `pointer`, was written.
 bool is_written(const Json& object, const std::string& pointer,
                 const std::map<std::string, std::string>& origins) {
   if (!object.is_object()) return origins.contains(pointer);

@@ -1,7 +1,7 @@
 // Keys that somebody wrote and that change nothing, because of what other keys say.
 //
 // No mistakes: a sweep may set a probability to 0, and a base may say more than one recipe needs.
-// What cannot be meant at all is refused when the recipe is read (lib/recipe/sections/checks.h).
+// Contradictions are refused when the recipe is read (lib/recipe/sections/checks.h).
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What is made small.
+// Loss function.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace scaletrain::recipe {
 
 struct Loss : Component {
   double label_smoothing = 0;
-  std::vector<double> class_weights;  // by class; empty: all the same
+  std::vector<double> class_weights;  // per class; empty: all equal
   std::int64_t chunk = 0;             // tokens whose logits are there at a time; 0: all of them
 };
 

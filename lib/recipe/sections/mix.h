@@ -14,7 +14,7 @@ struct Mix {
   double mixup = 0;             // alpha; 0: no mixup
   double cutmix = 0;            // alpha; 0: no cutmix
   double probability = 1;       // share of the pairs
-  double cutmix_share = 0.5;    // of them, where both are asked for
+  double cutmix_share = 0.5;    // share of CutMix, if both are on
   std::int64_t off_epochs = 0;  // at the end of training, in which nothing is mixed
 };
 

@@ -12,7 +12,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr std::int64_t kMostUnits = 1 << 30;  // of a key without an end: more than all stages
+constexpr std::int64_t kMostUnits = 1 << 30;  // units of a key without an end: more than all stages
 
 // "batch", "sync_batch", "group", or "" without BatchNorm in the row; without a key of its own it
 // is plain BatchNorm.

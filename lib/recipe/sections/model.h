@@ -1,4 +1,4 @@
-// What is trained.
+// Model to train.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@ namespace scaletrain::recipe {
 
 struct Model : Component {
   std::int64_t num_classes = 0;             // required for classifiers
-  std::int64_t in_channels = 3;             // of an image: 3, or 1 for its luma
-  std::optional<Weights> weights;           // what it starts from
+  std::int64_t in_channels = 3;             // image channels: 3, or 1 for luma
+  std::optional<Weights> weights;           // initial weights
   std::vector<std::string> freeze;          // patterns (lib/core/glob.h) of parameters not trained
   bool linear_probe = false;                // nothing but the head is trained
-  CatalogPtr catalog = built_in_catalog();  // that it is chosen from
+  CatalogPtr catalog = built_in_catalog();  // catalog of its row
 
-  // Of the model's name.
+  // Returns the row of the model's name.
   const Row& row() const { return *catalog->models.find(name); }
 };
 
 TypePtr describe(Model& value);
 
-// That images have 1 or 3 channels.
+// Checks that images have 1 or 3 channels.
 void check_channels(const Model& model, const Node& tree, Problems& problems);
 
 // How many units it has; nullopt where its row does not say it, and only its worker knows.
 std::optional<std::int64_t> units_of(const Model& model);
 
-// Whether the model's samples are windows of tokens: it has a "vocab_size" and "positions".
+// True if the model's samples are windows of tokens: it has a "vocab_size" and "positions".
 bool reads_tokens(const Model& model);
 
-// Whether it normalises by statistics that it keeps.
+// True if the model has BatchNorm, which keeps running statistics.
 bool uses_batch_norm(const Model& model);
 
 // A size of images, and the key that says so.
@@ -46,17 +46,17 @@ struct WrittenSize {
   const char* pointer = "/data/image_size";
 };
 
-// What the model's row asks of the images, which have this size.
+// Checks images of this size against the rules of the model's row.
 void check_image_size(const Model& model, WrittenSize images, const Node& tree, Problems& problems);
 
 // A sentence for a person whose BatchNorm sees less than the batch that the step is made of; "" for
 // anybody else.
 std::string batch_norm_advice(const Model& model, const BatchPlan& plan);
 
-// Whether its BatchNorm has no deviation to compute of one sample.
+// True if its BatchNorm cannot compute a deviation from a single sample.
 bool needs_two_samples(const Model& model, std::int64_t image_size);
 
-// What BatchNorm asks of a batch, where the model has it.
+// Checks the batch against BatchNorm, if the model has it.
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
                       const Node& tree, Problems& problems);
 

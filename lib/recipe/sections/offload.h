@@ -1,4 +1,4 @@
-// What leaves a device for its host's memory, or a disk, as long as it is not needed.
+// CPU and disk offload: state that leaves the device's memory while it is not needed.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Sam;
 struct Offload {
   bool activations = false;  // lib/engine/offload.h
   bool optimizer = false;    // lib/optim/host_optimizer.cpp
-  // Of the ranks that hold a model together, each one's parts (lib/parallel/sharded.h).
+  // Offloads each rank's local shards of a sharded model (lib/parallel/sharded.h).
   bool parameters = false;
   std::string optimizer_folder;  // lib/optim/state_file.h; "": the state is in memory
 };

@@ -21,7 +21,7 @@ struct OptimizerGroup {
 struct Optimizer : Component {
   double lr = 0;
   double weight_decay = 0;
-  std::optional<double> weight_decay_end;  // what weight_decay goes to over the training
+  std::optional<double> weight_decay_end;  // weight_decay at the end of training
   bool decay_norm_and_bias = false;        // weight decay for norms and biases too
   double layer_decay = 1;  // lr of each layer over that of the next one towards the head
   std::optional<std::int64_t> lr_base_batch;  // lr is multiplied by global batch / this
@@ -32,7 +32,7 @@ struct Optimizer : Component {
 
 TypePtr describe(Optimizer& value);
 
-// Whether it evaluates and saves a mean of the weights itself.
+// True if it evaluates and saves a mean of the weights itself.
 bool is_mean_of_weights(const Optimizer& optimizer);
 
 // No two groups have one pattern.

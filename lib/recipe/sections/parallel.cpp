@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMostRanks = 65536, kMostChunks = 64, kMostContextRanks = 1024;
 
-// What is wrong with so many micro-batches of a step, and what to use instead; "": nothing.
+// Describes why so many micro-batches of a step do not fit, and what to use instead; "": nothing.
 struct Unfit {
   std::string found, remedy;
 };
@@ -34,8 +34,8 @@ Unfit unfit(const Parallel& parallel, std::int64_t micro_batches) {
       fmt::format("use {} or {}, or another schedule", below, below + ranks)};
 }
 
-// That each stage has a unit, where the model's row says how many there are; the worker looks at
-// the others (lib/engine/stages.cpp).
+// Checks that each stage has a unit, if the model's row says how many there are; the worker checks
+// other models (lib/engine/stages.cpp).
 void check_stages(const Parallel& parallel, const Model& model, const Node& tree,
                   Problems& problems) {
   const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {

@@ -23,7 +23,7 @@ struct Precision;
 inline constexpr std::int64_t kMostTensorRanks = 1024;
 // Communication dtypes of sharded parameters and their gradients: "fp32" or "bf16".
 struct ShardTypes {
-  std::string parameters = "fp32";  // of linear layers and convolutions, gathered before a unit
+  std::string parameters = "fp32";  // dtype of the all-gather of linear layers and convolutions
   std::string reduce = "fp32";      // gradients, as they are added up
 };
 
@@ -37,19 +37,19 @@ struct Parallel {
   std::int64_t tensor = 1;
   bool sequence = false;  // with tensor: what lies between the cut layers is cut along the tokens
   std::int64_t pipeline = 1;
-  std::string schedule = "1f1b";  // of the pipeline: "gpipe", "1f1b", "interleaved", "zero_bubble"
-  std::int64_t chunks = 2;        // of an interleaved one: stages of each rank
-  std::string balance = "parameters";  // of its stages: "parameters", "time"
+  std::string schedule = "1f1b";       // schedule: "gpipe", "1f1b", "interleaved", "zero_bubble"
+  std::int64_t chunks = 2;             // stages of each rank if interleaved
+  std::string balance = "parameters";  // balance of stages: "parameters", "time"
 
   core::MeshSizes mesh() const;
-  // Of a step of so many micro-batches.
+  // Pipeline shape for a step of so many micro-batches.
   core::PipelineKind pipeline_kind() const { return *core::find_pipeline_kind(schedule); }
   core::PipelineShape pipeline_shape(std::int64_t micro_batches) const;
 };
 
 TypePtr describe(Parallel& value);
 void check(const Parallel& parallel, const Batch& batch, const Node& tree, Problems& problems);
-// Where it is a pipeline, what of the model and of recomputation it needs.
+// Checks a pipeline against the model and activation checkpointing.
 void check(const Parallel& parallel, const Model& model, const std::optional<Recompute>& recompute,
            const Node& tree, Problems& problems);
 
@@ -57,10 +57,10 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
 // batch that grows, are not what the pipeline's schedule takes, naming numbers that are.
 void check_micro_batches(const Parallel& parallel, const BatchPlan& batch);
 
-// What does not go with ranks that have parts of tensors.
+// Refuses options that do not work with sharded tensors.
 void check(const Parallel& parallel, const Checkpoint& checkpoint, const Node& tree,
            Problems& problems);
-// What the types of exchanges need.
+// Checks the communication dtypes.
 void check(const Parallel& parallel, const Precision& precision, const Node& tree,
            Problems& problems);
 

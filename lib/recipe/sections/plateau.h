@@ -9,10 +9,10 @@
 
 namespace scaletrain::recipe {
 
-// Of what it does: lib/train/plateau.h.
+// Plateau schedule of the learning rate: lib/train/plateau.h.
 struct Plateau {
   std::string metric;          // a measure of the task; "": that of /checkpoint/best
-  double factor = 0.1;         // of a drop
+  double factor = 0.1;         // factor of a drop
   std::int64_t patience = 10;  // validations that may be no better, one after the other
   double threshold = 1e-4;     // a validation is better by this share of the best
   std::int64_t cooldown = 0;   // validations after a drop that are not counted

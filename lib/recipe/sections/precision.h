@@ -14,12 +14,12 @@
 namespace scaletrain::recipe {
 
 struct Precision : Component {
-  std::vector<std::string> keep;  // of fp8: patterns (lib/core/glob.h) of layers that stay in bf16
+  std::vector<std::string> keep;  // for fp8: patterns (lib/core/glob.h) of layers that stay in bf16
 };
 
 TypePtr describe(Precision& value);
 
-// That bf16 weights and fp8 layers fit the model, the optimizer and sam.
+// Checks that bf16 weights and fp8 layers fit the model, the optimizer and sam.
 void check(const Precision& precision, const Model& model, const Node& tree, Problems& problems);
 void check(const Precision& precision, const Optimizer& optimizer, const std::optional<Sam>& sam,
            const Node& tree, Problems& problems);

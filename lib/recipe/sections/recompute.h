@@ -1,4 +1,4 @@
-// Which units of the model backward runs again, instead of keeping what they compute.
+// Activation checkpointing: units whose activations backward computes again.
 #pragma once
 
 #include <cstdint>

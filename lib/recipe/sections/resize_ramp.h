@@ -10,7 +10,7 @@
 
 namespace scaletrain::recipe {
 
-// Of what it does: lib/data/loader/image_sizes.h.
+// Progressive image size: lib/data/loader/image_sizes.h.
 struct ResizeRamp {
   std::int64_t from = 0;  // height and width at first
   Duration start{Duration::Unit::kEpochs, 0};
@@ -20,7 +20,7 @@ struct ResizeRamp {
 
 TypePtr describe(std::optional<ResizeRamp>& value);
 
-// That it grows to `image_size`, and that the model takes images of other sizes.
+// Checks that it grows to `image_size`, and that the model takes images of other sizes.
 void check(const std::optional<ResizeRamp>& ramp, std::int64_t image_size, const Node& tree,
            Problems& problems);
 void check(const std::optional<ResizeRamp>& ramp, const Model& model, const Node& tree,

@@ -16,13 +16,13 @@ struct Schedule {
   std::string warmup_shape = "linear";  // or "exponential"
   Component decay;                      // schedules.def
   std::optional<Duration> cooldown;     // at the end, with the decay's last learning rate
-  std::optional<Plateau> plateau;       // what multiplies it besides
+  std::optional<Plateau> plateau;       // further factor of the rate
   std::string by = "step";              // or "epoch": the decay moves only where an epoch begins
 };
 
 TypePtr describe(Schedule& value);
 
-// What holds between its keys.
+// Checks its keys against each other.
 void check(const Schedule& schedule, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -1,4 +1,4 @@
-// What the headers of sections (lib/recipe/sections/) have in common.
+// Declarations that the headers of sections (lib/recipe/sections/) share.
 //
 // A section has one header and one source file: its struct, whose members are its keys; describe(),
 // which binds these to types, ranges and help; and check(), for what must hold between keys. A new

@@ -95,7 +95,7 @@ void check_is_not_compressed(const Source& train, const Node& tree, Problems& pr
                "use \"streamed\", or tars that are not compressed: scaletrain data import tar");
 }
 
-// What lanes cannot share. `prefix`: of one of the sources, "sources/0/".
+// Refuses keys that the streamed order cannot use. `prefix`: one source, "sources/0/".
 void check_streamed(const Source& source, const std::string& prefix, const Node& tree,
                     Problems& problems) {
   const auto refuse = [&](const char* key, const std::string& found, const std::string& remedy) {

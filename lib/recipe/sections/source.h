@@ -1,4 +1,4 @@
-// Where samples come from.
+// Sources of samples.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace scaletrain::recipe {
 // Samples that stay in memory once they were read (lib/data/set/kept_set.h).
 struct SampleCache {
   std::string name = "memory";
-  std::int64_t max_bytes = 1 << 30;  // of a rank
+  std::int64_t max_bytes = 1 << 30;  // per rank
 };
 
-// Where samples come from: exactly one of shards, folder, tokens and, for train, sources.
+// Source of samples: exactly one of shards, folder, tokens and, for train, sources.
 struct Source {
   std::vector<std::string> shards;    // brace-expanded; absolute paths and URLs
   std::vector<std::string> tokens;    // files of tokens, brace-expanded; absolute paths and URLs
@@ -28,9 +28,9 @@ struct Source {
   // train only
   std::vector<Source> sources;     // mixed by weight
   bool balanced = false;           // every class as often as every other
-  double weight = 1;               // of one of `sources`
+  double weight = 1;               // weight among `sources`
   std::vector<Component> augment;  // transforms.def
-  std::int64_t repeats = 1;  // of each sample in a global batch (lib/data/order/repeated_order.h)
+  std::int64_t repeats = 1;  // for each sample in a global batch (lib/data/order/repeated_order.h)
 };
 
 // The first shard or token file of a source of which `is_so`; null where there is none.
@@ -45,7 +45,7 @@ TypePtr describe_held_out(std::optional<Source>& value);
 void check_train(const Source& train, const std::string& order, const Node& tree,
                  Problems& problems);
 
-// What does not go with token files in a source at `pointer`, which is written at `written`.
+// Refuses keys that do not apply to token files in a source at `pointer`, written at `written`.
 void check_tokens(const Source& source, const Node& written, const std::string& pointer,
                   Problems& problems);
 

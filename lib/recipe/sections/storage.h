@@ -9,7 +9,7 @@ namespace scaletrain::recipe {
 
 // How remote data is reached (lib/storage/stores.h).
 struct Storage {
-  std::string endpoint;             // of s3://; "": from the environment, otherwise Amazon's
+  std::string endpoint;             // for s3://; "": from the environment, otherwise Amazon's
   std::string region;               // "": from the environment
   std::string addressing = "auto";  // "path", "virtual"; auto: path where an endpoint is named
   double connect_timeout_s = 10;

@@ -13,19 +13,19 @@ namespace scaletrain::recipe {
 
 // Stochastic weight averaging (lib/optim/mean.h, lib/optim/swa_lr.h).
 struct Swa {
-  std::optional<Duration> start;  // of training, before the first weights count; 3/4 of it
+  std::optional<Duration> start;  // start of averaging; default: 3/4 of training
   Duration every{Duration::Unit::kEpochs, 1};
-  std::optional<double> lr;  // from start on; nullopt: the schedule's
+  std::optional<double> lr;  // SWA learning rate; nullopt: the schedule's
   Duration anneal{Duration::Unit::kEpochs, 10};
   std::string anneal_strategy = "cos";  // or "linear"
 };
 
 TypePtr describe(std::optional<Swa>& value);
 
-// That nothing else is a mean of the weights.
+// Checks that nothing else averages the weights.
 void check(const std::optional<Swa>& swa, bool has_ema, const Optimizer& optimizer,
            const Node& tree, Problems& problems);
-// That the mean's BatchNorm statistics would not be those of other weights.
+// Refuses models whose BatchNorm statistics would not fit the averaged weights.
 void check(const std::optional<Swa>& swa, const Model& model, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -27,8 +27,9 @@ TypePtr describe(OuterOptimizer& value) {
   return keys;
 }
 
-// What one replica would decide for all, who do not meet in each step. (diloco's exchange by
-// collectives where a recipe has any of it: lib/recipe/apart.h.)
+// Refuses decisions that one replica would make for all decoupled replicas, which do not
+// communicate in each step. (diloco uses collectives if a recipe has any of them:
+// lib/recipe/apart.h.)
 void check_apart(const SyncedWith& with, const auto& refuse) {
   if (with.batch.ramp) {
     refuse("replicas that are not at the same step would have batches of other sizes",

@@ -31,17 +31,17 @@ struct Sync {
   OuterOptimizer outer = {};        // diloco's
   std::int64_t fragments = 1;       // diloco's: parts of the model that are exchanged in turn
   std::int64_t overlap = 0;         // diloco's: steps that are made while a fragment is exchanged
-  double mix = 0.5;                 // where they are: share of a replica's own weights that stays
+  double mix = 0.5;                 // with overlap: share of a replica's own weights that stays
   std::int64_t staleness = 4;       // async's: exchanges that a replica may be ahead of the slowest
 
   bool is_rare() const { return name != "every_step"; }
-  // Whether each replica comes to exchanges when it can (of others: lib/recipe/apart.h).
+  // True if replicas synchronize asynchronously (decoupled replicas: lib/recipe/apart.h).
   bool is_async() const { return name == "async"; }
 };
 
 TypePtr describe(Sync& value);
 
-// What it cannot be together with.
+// Other sections that the synchronization is checked against.
 struct SyncedWith {
   const Parallel& parallel;
   const Precision& precision;
@@ -50,11 +50,11 @@ struct SyncedWith {
   const std::optional<Ema>& ema;
   const std::optional<Swa>& swa;
   const std::optional<Offload>& offload;
-  const std::string& writers;  // of checkpoints
+  const std::string& writers;  // checkpoint writers
   const Batch& batch;
   const Schedule& schedule;
   const std::optional<EarlyStopping>& early_stopping;
-  const std::string& order;  // of data
+  const std::string& order;  // data order
 };
 void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems& problems);
 

@@ -1,4 +1,4 @@
-// What ranks that share each layer of a model (/parallel/tensor) ask of the rest of a recipe.
+// Checks of tensor parallelism (/parallel/tensor) against the rest of a recipe.
 #pragma once
 
 #include "lib/recipe/sections/parallel.h"

@@ -1,4 +1,4 @@
-// What a model starts from in place of its initialisation.
+// Pretrained weights, which a model starts from in place of its initialisation.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace scaletrain::recipe {
 
 struct Weights {
   std::string path;  // absolute: what find_weight_files (lib/format/weights/weight_files.h) takes
-  std::string part;  // of a file of torch.save (lib/format/pt/pt_part.h); "": the model's
+  std::string part;  // part of a file of torch.save (lib/format/pt/pt_part.h); "": the model's
   bool new_head = false;  // the head stays as initialised, whether the file has one or not
   // Patterns (lib/core/glob.h) of names: the model's that the file may lack, and the file's that
   // the model may lack.

@@ -5,7 +5,7 @@
 
 namespace scaletrain::recipe {
 
-// Whether an update looks at a whole tensor, or at blocks of it.
+// True if an update needs a whole tensor, or blocks of it.
 bool needs_whole_tensors(const Optimizer& optimizer);
 
 }  // namespace scaletrain::recipe

@@ -89,7 +89,7 @@ class ImageClassification : public Task {
  private:
   bool weighs_alike() const { return mixer_ || loss_->weighs_alike(); }
 
-  // Of so few classes it is 1 whatever the model does.
+  // With so few classes it is 1 whatever the model does.
   static bool is_asked_for(const recipe::Recipe& recipe, const std::string& measure) {
     return recipe.checkpoint.best.metric == measure ||
            (recipe.early_stopping && recipe.early_stopping->metric == measure) ||

@@ -105,7 +105,7 @@ class LanguageModelling : public Task {
   }
 
  private:
-  // Of sequences that ranks share.
+  // Returns this rank's part of the sequences that ranks share.
   Example own_part(const input::TokenTensors& whole) const {
     const at::Tensor places = cut_->places(whole.tokens.size(1));
     const auto own = [&](const at::Tensor& all) { return all.index_select(1, places); };
@@ -119,7 +119,7 @@ class LanguageModelling : public Task {
                         .attend = cut_->attention(documents.numbers)}};
   }
 
-  // The same number is another token in a set of another tokenizer.
+  // A token number means another token in a set of another tokenizer.
   void keep_tokenizer(const data::TokenSet& set, const std::string& file) {
     if (tokenizer_ && set.tokenizer() && tokenizer_ != set.tokenizer()) {
       throw core::DataError(
@@ -149,9 +149,9 @@ class LanguageModelling : public Task {
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
   std::optional<units::TokenCut> cut_;
   bool masked_ = false;
-  std::optional<std::string> tokenizer_;     // of the sets that are open
+  std::optional<std::string> tokenizer_;     // tokenizer of the open sets
   std::optional<std::int64_t> end_of_text_;  // documents are kept apart
-  std::map<Split, double> bytes_per_token_;  // of the text of each open set, where it is known
+  std::map<Split, double> bytes_per_token_;  // bytes per token of each open set, if known
 };
 
 }  // namespace

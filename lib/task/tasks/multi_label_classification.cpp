@@ -19,8 +19,8 @@
 namespace scaletrain::task {
 namespace {
 
-// Behind the common sums come three of each class: the samples that have it and are said to, those
-// that have it, and those that are said to.
+// After the common sums come three for each class: the true positives, the samples that have it
+// (true), and the samples that are predicted to have it.
 constexpr std::size_t kFirstOfClasses = Task::kTargets + 1;
 
 // 2 TP / (2 TP + FP + FN); 0 where nothing is there and nothing is found, as scikit-learn's.
