@@ -44,7 +44,7 @@ class HangWatch {
   // The step that one of ours is in, or was when it ended; 0: it has begun none.
   std::int64_t step_of(int local_rank) const;
 
-  // Returns the last report of each running worker; sends the other nodes the time since the last one.
+  // Returns the last report of each running worker; sends the others the time since the last one.
   // Logs once if no program has sent a heartbeat within the timeout, so that none is watched.
   std::vector<RankView> look(const std::vector<RunningWorker>& running);
 
