@@ -1,4 +1,4 @@
-// What changes the weights by their gradients.
+// Interface of optimizers, which update the weights with their gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,8 +37,8 @@ class Optimizer {
   // itself.
   virtual void settle() {}
 
-  // From the next step on the weight decay of all parameters that have the recipe's, where that has
-  // a weight_decay_end.
+  // Sets the weight decay, from the next step on, of all parameters that have the recipe's; for a
+  // recipe with a weight_decay_end.
   virtual void set_weight_decay(double weight_decay) = 0;
 
   // State tensors by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
@@ -72,7 +72,7 @@ std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
 
 struct HostOptions {
-  // Of a file that has the state in place of memory (lib/optim/state_file.h); "": memory has it.
+  // Folder of a file that stores the state (lib/optim/state_file.h); "": the state is in memory.
   std::filesystem::path folder = {};
   // Parameters are updated in portions of about so many elements: of a device's, gradients of the
   // next portion and weights of the last are under way meanwhile, and so is state in a file.
@@ -87,7 +87,7 @@ struct HostOptions {
 std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
                                                const std::vector<NamedParameter>& parameters,
                                                const HostOptions& options = {});
-// The same with the optimizer that `make` makes of the copies.
+// Like the above, with the optimizer that `make` makes for the copies.
 using MakeOptimizer =
     std::function<std::unique_ptr<Optimizer>(std::vector<NamedParameter> parameters)>;
 std::unique_ptr<Optimizer> make_host_optimizer(const MakeOptimizer& make,

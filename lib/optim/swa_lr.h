@@ -6,7 +6,7 @@
 namespace scaletrain::optim {
 
 struct SwaLr {
-  double lr = 0;            // what it goes to
+  double lr = 0;            // final learning rate
   std::int64_t start = 0;   // steps before it leaves the schedule's
   std::int64_t anneal = 0;  // steps that it takes
   bool is_linear = false;   // in a straight line, otherwise half a cosine
