@@ -10,7 +10,7 @@
 
 namespace scaletrain::nn {
 
-// What both have: "weight" and "bias" [channels], which start as one and zero.
+// Common parameters of norms: "weight" and "bias" [channels], which start as one and zero.
 class Norm : public Layer {
  public:
   explicit Norm(std::int64_t channels);
@@ -51,7 +51,7 @@ class LayerNorm : public Norm {
   units::Exchange after_;
 };
 
-// Of maps [batch, channels, height, width] -> the same.
+// Normalises feature maps [batch, channels, height, width] -> the same shape.
 class ImageNorm : public Norm {
  public:
   using Norm::Norm;
