@@ -79,11 +79,11 @@ struct HostOptions {
   std::int64_t portion = std::int64_t{16} << 20;
 };
 
-// The same of copies of the parameters in the host's memory, where its state and the update of the
-// weights are; on a device a step waits for the gradients to arrive there. Parameters that are
-// changed otherwise before the first step are copied then. Of those that lie there for good
-// (`on_host`) no copy is made, and where all do a step only begins: a thread waits for the
-// gradients and updates, while who called goes on.
+// CPU offload: the optimizer's state, copies of the parameters and the update are on the host. On
+// a device a step waits for the gradients to arrive there. Parameters that are changed otherwise
+// before the first step are copied then. Parameters that stay on the host (`on_host`) are not
+// copied; if all of them do, a step only begins: a thread waits for the gradients and updates,
+// while the caller goes on.
 std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
                                                const std::vector<NamedParameter>& parameters,
                                                const HostOptions& options = {});
