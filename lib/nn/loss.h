@@ -28,8 +28,8 @@ class Loss {
   // True if weight_of() is the number of targets.
   virtual bool weighs_alike() const { return true; }
 
-  // From here on sum() gets the logits of some of the classes, and returns the same on all ranks.
-  // Throws core::RecipeError for a loss that needs all of them.
+  // Makes the loss vocabulary-parallel: sum() then gets the logits of some of the classes and
+  // returns the same on all ranks. Throws core::RecipeError for a loss that needs all of them.
   virtual void cut_by(units::ClassCut cut);
 };
 
