@@ -22,7 +22,7 @@ using format::TrainState;
 struct Part {
   std::vector<std::int64_t> shape;  // the whole parameter's
   std::vector<format::Piece> pieces = {};
-  bool writes = true;  // of the ranks that hold the model together and have the same it is the one
+  bool writes = true;  // true if this rank writes among those of the group with an equal shard
   // Kinds of the optimizer's tensors of it that are in no pieces: each is whole, of a shape of its
   // own, on one rank, which may be another (optim::Optimizer::whole_state()).
   std::set<std::string> whole = {};

@@ -20,8 +20,8 @@ namespace scaletrain::checkpoint {
 class HostCopies {
  public:
   // Makes room for all tensors of `contents` and copies them; of those that stand it only begins
-  // with that, and they must not change until finish() returns. Those of a device are copied to
-  // pinned memory on a stream of their own; the host does not wait for it.
+  // with that, and they must not change until finish() returns. Device tensors are copied to pinned
+  // memory on a separate stream; the host does not wait for it.
   void begin(const Contents& contents);
   // Copies the rest, concurrently with a caller of contents(). Work queued on the device's stream
   // after this call waits for all of its copies.

@@ -37,8 +37,8 @@ class KeptFiles {
                               const TensorSums& sums) const;
 
   // Writes or links the pieces that `tensors` are into `folder`, adds their files to `written` and
-  // notes in its table `whole` where each of them lies. Where a file cannot be linked (no such file
-  // system, too many links, it is gone) its tensors are written.
+  // notes in its table `whole` where each of them lies. Writes the tensors of a file that cannot be
+  // linked (no such file system, too many links, it is gone).
   void write(core::Disk& disk, const std::filesystem::path& folder, const std::string& whole,
              const HostTensors& tensors, const TensorSums& sums, std::int64_t step,
              format::FolderFiles& written);
@@ -77,7 +77,7 @@ class KeptFiles {
                   std::optional<std::int64_t> step, format::FolderFiles& written);
 
   std::filesystem::path folder_;              // the previous checkpoint's folder
-  std::map<std::string, Files> last_, next_;  // by table: previous checkpoint, one being written
+  std::map<std::string, Files> last_, next_;  // key: table; previous checkpoint, one being written
   std::int64_t kept_ = 0;                     // files of this process so far: no name comes twice
   bool has_warned_ = false;
 };

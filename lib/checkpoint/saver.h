@@ -35,7 +35,7 @@ struct Saved {
   // Time the host waited: for communication, the rest of a copy and earlier writes. A device's own
   // wait for its copies is not included.
   double stall_s = 0;
-  double write_s = 0;  // from the end of the stall until it was durable
+  double write_s = 0;  // then, until it was durable
 };
 
 struct SaverOptions {
