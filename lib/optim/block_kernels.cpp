@@ -25,7 +25,7 @@ using vectors::store;
 constexpr int kDecades = 7;
 constexpr int kZeroWithSigns = 127;
 
-// What code_values() says, as arithmetic. Sizes count from 0, the value 0: of those in decade e,
+// code_values() as arithmetic. Sizes count from 0, the value 0: of those in decade e,
 // the places from `first` = 2^e (twice that without signs, less one) to `last`, the size `a` has
 // place floor(a * factor + offset).
 struct Decades {

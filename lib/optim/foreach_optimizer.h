@@ -24,8 +24,8 @@ struct StepNumbers {
   at::Tensor lr;     // 0 where it is left out
   at::Tensor step;   // the number of this step, from 1
 
-  // What a running value is multiplied with that keeps this share of itself; 1 where the step is
-  // left out.
+  // Returns the factor by which an EMA keeps `share` of its running value; 1 in a skipped step, so
+  // that the value stays.
   at::Tensor keep(double share) const { return keep(at::scalar_tensor(share, lr.options())); }
   at::Tensor keep(const at::Tensor& share) const { return 1 - (1 - share) * taken; }
   // 1 - share^step, which an average that began at 0 is divided by (Kingma and Ba, Adam, 2015,

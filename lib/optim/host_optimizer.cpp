@@ -78,7 +78,7 @@ struct Portion {
     for (const NamedParameter& parameter : parameters) parameter.on_host->end(error);
   }
 
-  // What is the parameters' own in it is those of the model, which are filled from a checkpoint.
+  // State that aliases parameters refers to the model's, which are filled from a checkpoint.
   std::map<std::string, at::Tensor> state() const {
     std::map<std::string, at::Tensor> named = optimizer->state();
     for (auto& [name, tensor] : named) {
@@ -87,7 +87,7 @@ struct Portion {
     return named;
   }
 
-  // Of the state what is neither the parameters' own nor a number of the whole optimizer.
+  // Returns the state tensors that do not alias a parameter.
   std::vector<at::Tensor> state_for_file() const {
     std::vector<at::Tensor> tensors;
     for (const auto& [name, tensor] : optimizer->state()) {

@@ -55,9 +55,9 @@ class Optimizer {
   // updates the whole, it names the state of all these ranks, alike on each of them.
   virtual std::set<std::string> whole_state() { return {}; }
 
-  // By name, as new tensors, what parameters are evaluated and saved with in place of what they are
-  // trained with; nothing of those for which both are the same. All ranks that have parts of
-  // tensors call it at once.
+  // Returns, by name and as new tensors, the weights for evaluation and saving that differ from the
+  // training weights (schedule-free optimizers). All ranks that have parts of tensors call it at
+  // once.
   virtual std::map<std::string, at::Tensor> evaluation_weights() { return {}; }
   // True if the above has anything for parameters of this optimizer; costs nothing.
   virtual bool has_evaluation_weights() const { return false; }

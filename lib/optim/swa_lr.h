@@ -12,8 +12,8 @@ struct SwaLr {
   bool is_linear = false;   // in a straight line, otherwise half a cosine
 };
 
-// Of step `step` (from 0), where the schedule was at `from` at the start: torch.optim.swa_utils'
-// SWALR, which is stepped with each of ours; `from` itself before the start.
+// Learning rate of step `step` (from 0), if the schedule was at `from` at the start. It is SWALR of
+// torch.optim.swa_utils, stepped with each of ours; `from` itself before the start.
 double swa_lr(const SwaLr& plan, double from, std::int64_t step);
 
 }  // namespace scaletrain::optim
