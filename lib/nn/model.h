@@ -19,7 +19,7 @@ namespace scaletrain::nn {
 
 class Model : public torch::nn::Module {
  public:
-  // What the model is made of, in order: a stem, blocks, a head. They refer to this model, which
+  // Units of the model, in order: a stem, blocks, a head. They refer to this model, which
   // outlives them, and together they name each of its parameters and buffers.
   //
   // The first gets the input: images [batch, 3, image_size, image_size] float, normalised, or

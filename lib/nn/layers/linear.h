@@ -20,7 +20,7 @@ class Linear : public Layer {
   explicit Linear(const Options& options);
   Linear(std::int64_t in, std::int64_t out) : Linear({.in = in, .out = out}) {}
 
-  const Options& options() const { return options_; }  // of the local shard
+  const Options& options() const { return options_; }  // sizes are the local shard's
 
   // Multiplies by this from here on.
   void multiply_by(units::LinearProduct product) { product_ = std::move(product); }

@@ -87,7 +87,7 @@ class BatchNorm : public ImageNorm {
   at::Tensor mean_, variance_, batches_;
 
  private:
-  // By the kernels of lib/nn/layers/fused_batch_norm.h, which must take the input.
+  // Use the kernels of lib/nn/layers/fused_batch_norm.h, which must take the input.
   bool is_fused(const at::Tensor& input, const at::Tensor& residual) const;
   at::Tensor fused(const at::Tensor& input, const at::Tensor& residual, bool relu,
                    const units::Context& context);
