@@ -66,7 +66,7 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // What all ranks write into `folder`, this one by `write`.
+  // Returns the files that all ranks write into `folder`; this rank writes its own by `write`.
   format::FolderFiles written_by_all(
       const fs::path& folder, const std::function<format::FolderFiles(const fs::path&)>& write) {
     if (writers_ == nullptr) return write(folder);
@@ -87,7 +87,7 @@ class Turn {
   Writers* writers_;
 };
 
-// What other ranks have written has come here, where all of it is published.
+// Checks that the files of other ranks have arrived on this host, which publishes all of them.
 void check_sizes(const fs::path& folder, const format::FileEntries& files) {
   for (const auto& [name, entry] : files) {
     std::error_code error;

@@ -1,4 +1,4 @@
-// What a checkpoint holds, and how it is written and read back.
+// Writes and reads checkpoints.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,11 +24,11 @@ namespace scaletrain::checkpoint {
 
 using format::read_state;
 
-// What was published.
+// A published checkpoint.
 struct Written {
   std::filesystem::path path;
-  std::int64_t bytes = 0;   // of its files
-  std::int64_t linked = 0;  // of them, in files that an earlier one has too
+  std::int64_t bytes = 0;   // total size of its files
+  std::int64_t linked = 0;  // part of `bytes` hard-linked from an earlier checkpoint
 };
 
 // Writes RUN/checkpoints/step-N; returns once it is durable. With `writers`, `contents` are rank
@@ -48,9 +48,9 @@ Written write(core::Disk& disk, const std::filesystem::path& run, const Contents
 void write_share(core::Disk& disk, const std::filesystem::path& run, const Contents& share,
                  Writers& writers, KeptFiles* kept = nullptr);
 
-// What follows a write, which is durable already: points latest at it and best at the first of
+// Finishes a durable write: points latest at the checkpoint and best at the first of
 // state.best_steps, then removes what `retention` does not keep. Throws core::StorageError if a
-// file of that checkpoint has lost bytes; what else fails is a warning.
+// file of that checkpoint has lost bytes; any other failure is a warning.
 void settle(core::Disk& disk, const std::filesystem::path& run, std::int64_t step,
             const format::Retention& retention, core::Housekeeping& housekeeping);
 

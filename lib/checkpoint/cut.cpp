@@ -68,7 +68,7 @@ class ShareFile {
   void add(const std::string& name, const at::Tensor& tensor,
            const std::vector<std::int64_t>& shape, const std::vector<format::Piece>& pieces,
            Tensors& to) {
-    if (pieces.size() > 1) {  // of which files of pieces, linked ones too, know one each
+    if (pieces.size() > 1) {  // only files of pieces, linked ones too, have one each
       throw core::InternalError("a share of a checkpoint",
                                 fmt::format("{} has {} pieces in one file", name, pieces.size()));
     }

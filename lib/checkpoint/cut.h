@@ -23,7 +23,7 @@ bool is_whole(const Part* part, const std::string& name);
 // Elements that a rank has of it.
 std::int64_t count_of(const Part& part);
 
-// What this rank writes of `contents`, which are cut: its pieces, and the first rank all else.
+// Returns this rank's share of sharded `contents`: its pieces; the first rank also writes the rest.
 Contents share_of_cut(const Contents& contents);
 
 // Copies what this rank has, of model and optimizer, from a verified checkpoint into the tensors of
@@ -39,7 +39,7 @@ void load_cut(
 std::function<void()> prepare_cut_ranks(const std::filesystem::path& checkpoint,
                                         const Tensors& tensors, const Parts& parts);
 
-// The same as load_cut() of weights alone, where a floating type may be another
+// Like load_cut(), for weights alone; a floating-point dtype may differ
 // (lib/checkpoint/checkpoint.h).
 void load_cut_model(
     const std::filesystem::path& checkpoint, const Tensors& tensors, const Parts& parts,

@@ -1,4 +1,4 @@
-// What is not as it should be of many tensors, for a message: a few of each kind by name.
+// Lists the mismatches of many tensors for an error message: a few of each kind by name.
 #pragma once
 
 #include <ATen/core/Tensor.h>

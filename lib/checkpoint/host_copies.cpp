@@ -76,7 +76,7 @@ Tensors room_for(const Tensors& tensors, bool is_pinned) {
   return room;
 }
 
-// Of the first tensor that is not the host's; the CPU where there is none.
+// Returns the device of the first tensor that is not on the host; the CPU if all are.
 at::Device device_of(const Contents& contents) {
   for (const Tensors* tensors : {&contents.model, &contents.optimizer}) {
     for (const auto& [name, tensor] : *tensors) {

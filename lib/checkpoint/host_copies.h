@@ -20,15 +20,15 @@ namespace scaletrain::checkpoint {
 class HostCopies {
  public:
   // Makes room for all tensors of `contents` and copies them; of those that stand it only begins
-  // with that, and they must not change until finish() returns. Those of a device are copied to
-  // pinned memory on a stream of their own; the host does not wait for it.
+  // with that, and they must not change until finish() returns. Device tensors are copied to pinned
+  // memory on a separate stream; the host does not wait for it.
   void begin(const Contents& contents);
-  // Copies what is left, beside who calls contents(). What is queued on the device's stream from
-  // here on waits for all of its copies.
+  // Copies the rest, concurrently with a caller of contents(). Work queued on the device's stream
+  // after this call waits for all of its copies.
   void finish();
 
-  // What was copied, when all of it has arrived, where need be by this thread: on another one than
-  // the others.
+  // Waits until every copy has arrived, then returns the copies. Copies on this thread if needed;
+  // call it on another thread than the other functions.
   const Contents& contents();
 
  private:
@@ -49,10 +49,10 @@ class HostCopies {
   void copy_all_runs();  // on all threads of this one's
 
   Contents copies_;
-  std::vector<at::Tensor> from_;  // what is read until finish()
+  std::vector<at::Tensor> from_;  // sources, read until finish()
   std::vector<Run> runs_;
-  std::atomic<std::size_t> next_ = 0, done_ = 0;  // of runs_
-  std::optional<c10::Event> arrived_;             // of a device's copies
+  std::atomic<std::size_t> next_ = 0, done_ = 0;  // indices into runs_
+  std::optional<c10::Event> arrived_;             // recorded after a device's copies
 };
 
 }  // namespace scaletrain::checkpoint

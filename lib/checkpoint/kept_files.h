@@ -23,8 +23,8 @@
 
 namespace scaletrain::checkpoint {
 
-// Of one process, which has written the save before itself: after a restart the first is written
-// whole.
+// Kept files of one process. It must have written the previous save itself: after a restart the
+// first save is written whole.
 class KeptFiles {
  public:
   // For each attempt of a save: begin, write for each file of tensors; then, where it was published
@@ -37,14 +37,14 @@ class KeptFiles {
                               const TensorSums& sums) const;
 
   // Writes or links the pieces that `tensors` are into `folder`, adds their files to `written` and
-  // notes in its table `whole` where each of them lies. Where a file cannot be linked (no such file
-  // system, too many links, it is gone) its tensors are written.
+  // notes in its table `whole` where each of them lies. Writes the tensors of a file that cannot be
+  // linked (no such file system, too many links, it is gone).
   void write(core::Disk& disk, const std::filesystem::path& folder, const std::string& whole,
              const HostTensors& tensors, const TensorSums& sums, std::int64_t step,
              format::FolderFiles& written);
 
  private:
-  // By which the file that was written is known again, whatever its name is now.
+  // Identifies a written file, even after it is renamed.
   struct Identity {
     dev_t device = 0;
     ino_t number = 0;
@@ -68,7 +68,7 @@ class KeptFiles {
                       const format::PieceTable& table, const TensorSums& sums);
   static bool is_same(const File& file, const format::PieceTable& table, const TensorSums& sums);
   const Files& last_of(const std::string& whole) const;
-  // Those that are as they were, in whatever file.
+  // Names of the tensors that are unchanged, in any file.
   std::set<std::string> unchanged(const std::string& whole, const format::PieceTable& table,
                                   const TensorSums& sums) const;
   bool link(core::Disk& disk, const std::filesystem::path& path, const File& file);
@@ -76,8 +76,8 @@ class KeptFiles {
                   const HostTensors& tensors, const TensorSums& sums,
                   std::optional<std::int64_t> step, format::FolderFiles& written);
 
-  std::filesystem::path folder_;              // of the checkpoint before
-  std::map<std::string, Files> last_, next_;  // by table: of that, and of the one being written
+  std::filesystem::path folder_;              // the previous checkpoint's folder
+  std::map<std::string, Files> last_, next_;  // key: table; previous checkpoint, one being written
   std::int64_t kept_ = 0;                     // files of this process so far: no name comes twice
   bool has_warned_ = false;
 };

@@ -83,7 +83,7 @@ bool Saver::begin_copy(const Contents& contents, Write& write) {
   try {
     write.copies->begin(contents);
     return true;
-  } catch (const std::exception& error) {  // of LibTorch's own class where its allocator has none
+  } catch (const std::exception& error) {  // LibTorch's generic class if its allocator has none
     if (!std::exchange(has_warned_, true)) {
       core::warn(
           "a checkpoint cannot be copied in memory, so training waits until it is written: {}",
@@ -127,7 +127,7 @@ void Saver::wait(std::unique_lock<std::mutex>& lock, std::size_t most) {
   }
 }
 
-// What comes of it is rank 0's to say, but for the loss of rank 0 itself.
+// Writes a share as another rank than 0. Rank 0 reports the outcome, except for its own loss.
 void Saver::follow(const Contents& share) {
   try {
     write_share(disk_, options_.run, share, *options_.writers, kept());

@@ -31,18 +31,18 @@ namespace scaletrain::checkpoint {
 struct Saved {
   std::filesystem::path path;
   std::int64_t step = 0;
-  std::int64_t bytes = 0, linked_bytes = 0;  // of its files; of them what an earlier one has too
-  // That the host waited, for what ranks exchange, what was left of a copy and the writes before
-  // it; a device's own wait for its copies is not in it.
+  std::int64_t bytes = 0, linked_bytes = 0;  // size of its files; hard-linked part
+  // Time the host waited: for communication, the rest of a copy and earlier writes. A device's own
+  // wait for its copies is not included.
   double stall_s = 0;
-  double write_s = 0;  // from there until it was durable
+  double write_s = 0;  // then, until it was durable
 };
 
 struct SaverOptions {
   std::filesystem::path run;
   format::Retention retention;
   bool beside = true;  // false: save() returns when the checkpoint is durable
-  std::shared_ptr<Writers> writers = nullptr;  // of the ranks that write together
+  std::shared_ptr<Writers> writers = nullptr;  // set if several ranks write together
   // Links, removals and what else may fail without harm.
   std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
   bool incremental = false;  // tensors that did not change are linked (lib/checkpoint/kept_files.h)
@@ -51,8 +51,8 @@ struct SaverOptions {
   std::function<void(const Saved&)> published = [](const Saved&) {};
 };
 
-// Of the rank that writes, or of each of those that write together, whose calls of save() are the
-// same: each copies and writes its share, rank 0 alone has what comes of it.
+// Saves checkpoints on the rank that writes, or on each rank that writes its share. All those ranks
+// call save() alike: each copies and writes its share, and rank 0 alone has the outcome.
 class Saver {
  public:
   // `beat` is called on the thread that waits, again and again while the disk makes progress.
@@ -76,15 +76,15 @@ class Saver {
   // Seconds since the disk was last asked for something by a write that is under way; 0: none is.
   double stands_still_s();
 
-  // Waits until everything that was begun is written, on all ranks. What came of it is next()'s to
-  // say.
+  // Waits until everything that was begun is written, on all ranks. next() returns the
+  // outcomes.
   void finish();
-  // The same where training has failed: a rank that is gone is not waited for long.
+  // Like finish(), after training has failed: does not wait long for a rank that is gone.
   void finish_after_failure();
 
  private:
   struct Write;                                             // one that was begun
-  struct Outcome;                                           // of one
+  struct Outcome;                                           // result of a Write
   bool begin_copy(const Contents& contents, Write& write);  // false: memory lacks
   KeptFiles* kept() { return options_.incremental ? &kept_ : nullptr; }
   void write(Write& one);
@@ -95,13 +95,13 @@ class Saver {
 
   SaverOptions options_;
   std::function<void()> beat_;
-  std::atomic<core::SteadyTime> last_operation_ = core::now();  // of the disk
+  std::atomic<core::SteadyTime> last_operation_ = core::now();  // on the disk
   core::WatchedDisk disk_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Write>> under_way_;  // the oldest first, which is being written
   std::vector<std::unique_ptr<Write>> free_;      // their memory
-  Write* copied_ = nullptr;  // of under_way_ or free_: what await_copies() is about
+  Write* copied_ = nullptr;  // in under_way_ or free_: await_copies() waits for it
   std::deque<std::unique_ptr<Outcome>> outcomes_;
   KeptFiles kept_;              // the writing thread's
   bool has_read_back_ = false;  // the writing thread's: one was written and read back

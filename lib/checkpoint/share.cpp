@@ -42,7 +42,7 @@ std::vector<format::Extent> extents_of(const std::vector<Shared>& all) {
 // out. "model-00002-of-00003.safetensors".
 std::map<std::pair<std::string, int>, std::string> names_of(
     const std::vector<Shared>& all, const std::vector<std::vector<format::Portion>>& portions) {
-  std::map<std::string, std::set<int>> writers;  // of each file
+  std::map<std::string, std::set<int>> writers;  // key: file
   for (int writer = 0; writer < static_cast<int>(portions.size()); ++writer) {
     for (const format::Portion& portion : portions[static_cast<std::size_t>(writer)]) {
       writers[*all[portion.tensor].file].insert(writer);
@@ -60,7 +60,7 @@ std::map<std::pair<std::string, int>, std::string> names_of(
   return names;
 }
 
-// Of the tables, with its dtype and shape.
+// Returns the tensor's entry in the tables, with its dtype and shape set.
 format::CutTensor& entry_for(format::PieceTables& tables, const Shared& one) {
   format::CutTensor& entry = tables[*one.file][*one.name];
   entry.dtype = dtype_name(*one.name, one.tensor->scalar_type());
@@ -87,7 +87,7 @@ Contents share_of(const Contents& contents, int writer, int writers) {
   std::vector<Shared> all;
   const std::string model = format::kModelFile, optimizer = format::kOptimizerFile;
   list(model, contents.model, share.model, all);
-  std::map<std::string, std::string> mean_files;  // which `all` points to
+  std::map<std::string, std::string> mean_files;  // `all` points to these
   for (const auto& [name, mean] : contents.means) mean_files[name] = format::mean_file(name);
   for (const auto& [name, mean] : contents.means) {
     MeanContents& to = share.means[name];

@@ -1,4 +1,4 @@
-// What one of several ranks writes of a checkpoint.
+// Shares of a checkpoint that several ranks write.
 #pragma once
 
 #include "lib/checkpoint/contents.h"

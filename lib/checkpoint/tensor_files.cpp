@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the pieces of a table begin in their tensors.
+// Returns the offsets at which a table's pieces begin in their tensors.
 std::map<std::string, std::int64_t> firsts_of(const format::PieceTables& tables,
                                               const std::string& file) {
   std::map<std::string, std::int64_t> firsts;
@@ -34,7 +34,7 @@ std::string file_of(const format::PieceTable& table) {
   return "";
 }
 
-// Where the pieces lie in their file, which was written.
+// Notes the offsets of the pieces in their file, which was written.
 void note_offsets(const fs::path& path, format::PieceTable& table) {
   const format::SafetensorsFile written(path);
   for (const format::TensorInfo& info : written.tensors()) {
@@ -77,7 +77,7 @@ TensorFiles::TensorFiles(const Contents& contents, KeptFiles* kept)
 
 void TensorFiles::add(std::string name, const Tensors& tensors) {
   HostTensors host(tensors);
-  // Those of a share are counted already.
+  // The bytes of a share are counted already.
   if (!contents_.pieces.contains(name)) bytes_ += host.bytes();
   files_.push_back({std::move(name), std::move(host)});
 }

@@ -17,7 +17,7 @@ namespace scaletrain::checkpoint {
 // Each rank's own buffers, of the model and of a mean's file: "buffers.safetensors",
 // "ema_buffers.safetensors".
 inline constexpr const char* kBuffers = "buffers.safetensors";
-// Of Contents::ranks.
+// File of Contents::ranks.
 inline constexpr const char* kRanks = "ranks.safetensors";
 std::string buffers_beside(const std::filesystem::path& mean);
 
@@ -38,7 +38,7 @@ class TensorFiles {
   struct File {
     std::string name;  // "model.safetensors", though pieces of it are written
     HostTensors tensors;
-    TensorSums sums = {};     // of pieces, where some may be linked
+    TensorSums sums = {};     // sums of the pieces, if some may be linked
     std::string pieces = {};  // their file, for another rank; "": this rank's, that of the table
   };
   void add(std::string name, const Tensors& tensors);

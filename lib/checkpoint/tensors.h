@@ -23,13 +23,13 @@ namespace scaletrain::checkpoint {
 using Tensors = std::map<std::string, at::Tensor>;
 using TensorSums = std::map<std::string, std::string>;  // XXH3-128 of their bytes
 
-// Of a dtype as safetensors says it; nullopt for one that ATen or we do not have.
+// Returns the ATen dtype of a safetensors dtype; nullopt if ATen or scaletrain does not have it.
 std::optional<at::ScalarType> type_of(std::string_view dtype);
 
 // How safetensors says a dtype. Throws core::InternalError naming `tensor` where it has no name.
 std::string dtype_name(const std::string& tensor, at::ScalarType type);
 
-// Of a contiguous tensor on the CPU.
+// Returns the bytes of a contiguous tensor on the CPU.
 std::span<std::byte> bytes_of(const at::Tensor& tensor);
 
 // Called while tensors are read, on the thread that waits for them: a long read shows that it goes
@@ -44,7 +44,7 @@ class HostTensors {
 
   std::int64_t bytes() const;
   TensorSums sums() const;
-  HostTensors only(const std::set<std::string>& names) const;  // those, refused as these are
+  HostTensors only(const std::set<std::string>& names) const;  // subset with the same checks
   // Writing throws core::DivergedError naming the first tensor that holds such a value: a
   // checkpoint of it would take the place of one that can be used. `firsts`: where those that are
   // pieces begin.
@@ -62,7 +62,7 @@ class HostTensors {
   };
   HostTensors() = default;
   void write(const format::TensorInfo& info, format::HashedFile& file) const;
-  // Of the bytes of a tensor from its byte `begin` on.
+  // Checks the bytes of a tensor from its byte `begin` on.
   void check(const format::TensorInfo& info, std::size_t begin,
              std::span<const std::byte> piece) const;
 
@@ -70,7 +70,7 @@ class HostTensors {
   std::optional<Refused> refused_;
 };
 
-// Whether a file's tensors may be of another floating type than those that they are copied into.
+// Tells whether the floating-point dtype of a file's tensors may differ from their destination's.
 enum class Types { kSame, kAnyFloating };
 
 // One file of a checkpoint, compared with the tensors that it is to fill.

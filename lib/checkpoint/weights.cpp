@@ -31,7 +31,7 @@ namespace {
 using format::WeightTensor;
 using namespace nlohmann::literals;  // NOLINT(google-build-using-namespace)
 
-// What wraps a model: DistributedDataParallel, torch.compile, Hugging Face's heads.
+// Name prefixes of model wrappers: DistributedDataParallel, torch.compile, Hugging Face's heads.
 constexpr std::array<std::string_view, 4> kPrefixes{"module.", "_orig_mod.", "model.",
                                                     "transformer."};
 
@@ -225,7 +225,7 @@ class Loader {
     return !rules_.head.empty() && name.starts_with(rules_.head + ".");
   }
 
-  // Of another number of classes, and otherwise alike.
+  // True if only the number of classes differs.
   bool is_other_head(const std::string& name, const WeightTensor& source,
                      const at::Tensor& target) const {
     return is_of_head(name) && target.dim() > 0 &&
@@ -327,8 +327,8 @@ class Loader {
   const Tensors& tensors_;
   format::WeightSet set_;
   std::string wrapper_;                              // in front of the names of the file
-  std::map<std::string, const WeightTensor*> seen_;  // by the model's names
-  std::map<std::string, Match> matches_;             // what is copied, by the model's names
+  std::map<std::string, const WeightTensor*> seen_;  // key: the model's name
+  std::map<std::string, Match> matches_;             // tensors to copy; key: the model's name
   Differences missing_{"missing"}, unused_{"unused"}, misshapen_{"of another shape"},
       other_dtype_{"of another dtype"};
   WeightReport report_;

@@ -17,12 +17,12 @@
 
 namespace scaletrain::checkpoint {
 
-// What came of the tensors, each list by name: the model's, `unused` the file's.
+// Result of loading weights. Each list has names of the model's tensors; `unused` the file's.
 struct WeightReport {
   std::vector<std::string> files;
   std::vector<std::string> taken;              // as they are
   std::map<std::string, std::string> adapted;  // and how
-  std::vector<std::string> initial;            // of a new head: left as initialised
+  std::vector<std::string> initial;            // new head: left as initialised
   std::vector<std::string> missing;            // left as initialised, as the recipe allows
   std::vector<std::string> unused;             // as the recipe allows, and what no model needs
 };

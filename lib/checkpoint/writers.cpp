@@ -46,7 +46,7 @@ std::string error_text(const std::exception& error) {
   return core::json_text(Json{{"error", json}});
 }
 
-// What rank `rank` threw, of a type that the same error of this rank would have.
+// Rebuilds the exception that rank `rank` threw, with the type it has for this rank's own error.
 std::exception_ptr error_of(int rank, const Json& json) {
   const auto code = static_cast<core::ExitCode>(json.at("code").get<int>());
   const std::string place = fmt::format("rank {}: {}", rank, json.at("place").get<std::string>());
@@ -79,7 +79,7 @@ struct Writers::Order {
   }
 };
 
-// Whether another rank shows that it takes part in this save.
+// Watches whether another rank shows that it takes part in this save.
 class Writers::Watch {
  public:
   Watch(Writers& writers, int rank) : writers_(writers), rank_(rank) {}

@@ -30,7 +30,7 @@ struct Patience {
   double in_haste_s = 5;  // either, once hurry() was called
 };
 
-// Of one rank; all calls but hurry() come from the thread that writes.
+// Writers as one rank sees them; the thread that writes makes all calls but hurry().
 class Writers {
  public:
   Writers(std::shared_ptr<core::Board> board, int rank, int count, Patience patience = {});
@@ -41,7 +41,7 @@ class Writers {
   int rank() const { return rank_; }
   int count() const { return count_; }
 
-  // What writes this rank's share into a folder of that name.
+  // Writes this rank's share into the folder of that name.
   using WriteShare = std::function<format::FolderFiles(const std::string& folder)>;
 
   // Rank 0, for each save in turn: begin; for each attempt ask, then collect; end, however the save
@@ -57,7 +57,7 @@ class Writers {
   // what it has written or the error. Throws core::StoppedError where rank 0 shows itself no more.
   void follow(const WriteShare& write);
 
-  // From now on who does not show itself is not waited for long: training has failed.
+  // Shortens the wait for unresponsive ranks from now on: training has failed.
   void hurry() { in_haste_ = true; }
 
  private:
@@ -68,14 +68,14 @@ class Writers {
   void serve(const WriteShare& write);
   void report(const WriteShare& write, const std::string& folder);
   void take_part(bool takes_part);
-  void show();  // that this rank takes part
+  void show();  // announces that this rank takes part
 
   const std::shared_ptr<core::Board> board_;
   const int rank_, count_;
   const Patience patience_;
   std::atomic<bool> in_haste_ = false;
-  std::int64_t save_ = 0, attempt_ = 0;  // from 1
-  std::mutex mutex_;                     // of these two
+  std::int64_t save_ = 0, attempt_ = 0;  // counted from 1
+  std::mutex mutex_;                     // guards the next two
   std::int64_t shown_save_ = 0;          // 0: none
   std::int64_t shown_ = 0;
   std::jthread showing_;

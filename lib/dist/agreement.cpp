@@ -17,7 +17,7 @@ namespace scaletrain::dist {
 namespace {
 
 using Json = nlohmann::json;
-using Values = std::map<std::string, std::string>;  // by field
+using Values = std::map<std::string, std::string>;  // key: field
 
 constexpr std::size_t kMaxRanksNamed = 16;
 // How much longer the others wait for rank 0's verdict than rank 0 waits for them.
@@ -31,7 +31,7 @@ struct Keys {
   std::string verdict() const { return name + "/verdict"; }
 };
 
-// What one rank says; the claims stand apart, so that equal ones need not be read.
+// Message of one rank; the claims are separate, so that equal ones need not be parsed.
 struct Said {
   std::string host, claims;
 };
@@ -107,7 +107,7 @@ std::string shown(const std::optional<std::string>& value) { return value.value_
 
 // `claims` are rank 0's; what a rank claims beside them has no counterpart there.
 Verdict compare(const std::vector<Claim>& claims, const std::vector<Said>& all) {
-  std::vector<std::pair<std::size_t, Values>> others;  // that say something else, by rank
+  std::vector<std::pair<std::size_t, Values>> others;  // ranks whose claims differ
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].claims != all.front().claims) {
       others.emplace_back(rank, Json::parse(all[rank].claims).get<Values>());

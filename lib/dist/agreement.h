@@ -1,4 +1,4 @@
-// What the ranks of a job must have alike, compared through the store: ranks that differ might not
+// Compares, through the store, what all ranks of a job must agree on: ranks that differ might not
 // even enter the same collective.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace scaletrain::dist {
 
-// What one rank has. The field's name is unique among the claims of one comparison.
+// One rank's value of a field. Its name is unique among the claims of one comparison.
 struct Claim {
   std::string field;    // "optimizer.lr of the recipe"
   std::string value;    // a short text, or a digest; "": not known here, which agrees with any
-  core::ExitCode code;  // of the error where it differs
-  std::string remedy;   // what to do then
+  core::ExitCode code;  // exit code of the error if ranks differ
+  std::string remedy;   // advice in that error
 };
 
 // A rank of the store's job.

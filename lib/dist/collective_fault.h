@@ -31,10 +31,10 @@ std::optional<CollectiveFault> parse_collective_fault(const std::string& text);
 // Gets the kind and the name of each collective that this rank enters, on any thread.
 using OnEnter = std::function<void(const char* kind, const char* name)>;
 
-// What commits `fault`, in the step that `beat` shows; null where it is not meant for `rank`.
+// Returns a hook that commits `fault`, in the step that `beat` shows; null if not for `rank`.
 OnEnter commit_at_collective(const std::optional<CollectiveFault>& fault, int rank,
                              core::Beat beat);
-// The same of the variable; null where it is not set.
+// Like the above, for the fault in the environment variable; null if it is not set.
 OnEnter read_collective_fault(int rank, core::Beat beat);
 
 }  // namespace scaletrain::dist

@@ -61,7 +61,7 @@ void CollectiveWatch::remove_abort(const void* owner) {
   aborts_.erase(kept, aborts_.end());
 }
 
-// Those whose work is over.
+// Removes and returns the collectives whose work is over.
 template <class IsOver>
 std::vector<CollectiveWatch::UnderWay> CollectiveWatch::take(const IsOver& is_over) {
   const auto completed = std::stable_partition(

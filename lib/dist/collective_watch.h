@@ -39,7 +39,7 @@ class CollectiveWatch : public CollectiveListener {
 
   struct Options {
     int rank = 0;
-    std::chrono::milliseconds limit{0};  // of a collective; 0: its backend has one of its own
+    std::chrono::milliseconds limit{0};  // timeout of a collective; 0: its backend has its own
     // Who has waited for a collective has its result. Some works of Gloo never say that themselves.
     bool on_host = false;
     // Ends the process with the failure.
@@ -51,7 +51,7 @@ class CollectiveWatch : public CollectiveListener {
   const char* enter(const char* kind) override;
   void started(const char* name, c10::intrusive_ptr<c10d::Work> work) override;
 
-  // What has no work, such as connecting, begins or ends; one at a time.
+  // Bracket an operation without a c10d work, such as connecting; one at a time.
   void begin(const char* kind, const char* name);
   void end();
 

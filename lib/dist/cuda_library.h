@@ -18,8 +18,8 @@ namespace scaletrain::dist {
 
 class CollectiveListener;
 
-// What the library offers. What LibTorch's device-independent interfaces reach once the library is
-// open (streams, pinned memory, statistics) is not repeated here.
+// Functions of the library. LibTorch's device-independent interfaces (streams, pinned memory,
+// statistics) work once the library is open and are not repeated here.
 struct CudaLibrary {
   int (*device_count)();  // 0 without a driver or a visible device
   void (*set_device)(c10::DeviceIndex device);

@@ -17,7 +17,7 @@
 namespace scaletrain::dist {
 namespace {
 
-// Whether the NVIDIA driver is loaded; asks the kernel, since opening CUDA takes a good part of a
+// True if the NVIDIA driver is loaded; asks the kernel, since opening CUDA takes a good part of a
 // second.
 bool driver_present() {
   std::error_code ignored;
@@ -75,8 +75,8 @@ std::optional<int> cuda_number(const std::string& wanted, int count, LocalRank l
                  : fmt::format(R"(use --nproc {} or less, or "device": "cpu")", count));
 }
 
-// What torch.use_deterministic_algorithms and its notes on reproducibility ask for; memory that is
-// written before it is read need not be filled too.
+// Sets what torch.use_deterministic_algorithms and its notes on reproducibility ask for; memory
+// that is written before it is read need not be filled too.
 void choose_kernels(bool deterministic) {
   at::Context& context = at::globalContext();
   context.setBenchmarkCuDNN(!deterministic);

@@ -1,4 +1,4 @@
-// What c10d and Gloo say, made fit for one line of an error.
+// Shortens error texts of c10d and Gloo to fit into one line.
 #pragma once
 
 #include <exception>

@@ -16,8 +16,8 @@
 namespace scaletrain::dist {
 namespace {
 
-// From so many ranks on, connections are made when they are first used: a full mesh is cheaper to
-// make at once for few ranks, and grows with the square of their number.
+// Number of ranks from which connections are made on first use: for few ranks a full mesh is
+// cheaper to make at once, but it grows with the square of their number.
 constexpr int kLazyConnectionRanks = 16;
 
 // The threads of this process, in order.
@@ -34,7 +34,7 @@ void take_no_core(const std::string& thread) {
   pid_t id = 0;
   std::from_chars(thread.data(), thread.data() + thread.size(), id);
   const sched_param none{};
-  ::sched_setscheduler(id, SCHED_BATCH, &none);  // where it may not, it is only slower
+  ::sched_setscheduler(id, SCHED_BATCH, &none);  // without permission it is only slower
 }
 
 }  // namespace

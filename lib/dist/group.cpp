@@ -51,7 +51,7 @@ c10::intrusive_ptr<c10d::Backend> make_gloo(c10::intrusive_ptr<c10d::Store> stor
                                                               rank, world_size, std::move(options));
 }
 
-// Those that a group's backend has open.
+// Returns the Gloo devices that a group's backend has open.
 GlooDevices gloo_devices(ProcessGroup& group, at::Device device) {
   const auto backend = group.getBackend(device.type());
   return static_cast<c10d::ProcessGroupGloo&>(*backend).getOptions()->devices;
@@ -122,7 +122,7 @@ class Pending::Impl {
     try {
       talk(rank_, name_.c_str(), [&] { work_->wait(); });
     } catch (const core::StoppedError&) {
-      watch_->check();  // where it was aborted, the watch knows why
+      watch_->check();  // after an abort, the watch knows why
       throw;
     }
     watch_->settle(*work_);
@@ -195,7 +195,7 @@ Group::Group(const Group& parent, const std::vector<int>& ranks, const std::stri
 }
 
 Group::~Group() {
-  if (watch_) watch_->remove_abort(this);  // which holds the group
+  if (watch_) watch_->remove_abort(this);  // the callback holds the group
 }
 
 void Group::connect(const char* name, const std::function<GlooDevices()>& open_devices) {

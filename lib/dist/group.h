@@ -30,12 +30,12 @@ namespace scaletrain::dist {
 class CollectiveWatch;
 class FakeNetwork;
 
-// What exchanges the tensors of CPUs: Gloo over the network, or memory that the ranks of one host
-// share. kAuto: memory where all ranks of the group are on one host.
+// Backend for collectives on CPU tensors: Gloo over the network, or memory that the ranks of one
+// host share. kAuto: shared memory if all ranks of the group are on one host.
 enum class CpuExchange { kAuto, kGloo, kShm };
 
-// How long a rank waits for the others, in collectives too. Where our launcher watches the beats it
-// judges who hangs (--hang-timeout), and waiting for a rank that beats is no fault: no limit.
+// Timeout for other ranks, in collectives too. No limit if the launcher watches heartbeats: it
+// detects hangs (--hang-timeout), and waiting for a rank that still sends them is no fault.
 std::chrono::milliseconds patience_for_peers(const core::WorkerEnv& env);
 
 // A collective under way. wait() returns when this rank may use the tensor, on a device when what
@@ -46,7 +46,7 @@ class Pending {
   class Impl;
   explicit Pending(std::shared_ptr<Impl> impl = nullptr) : impl_(std::move(impl)) {}
   void wait();
-  // Whether wait() would return, or throw, at once.
+  // True if wait() would return, or throw, at once.
   bool is_over() const;
 
  private:
@@ -69,8 +69,8 @@ class Group {
   // no other group of any of them. Each of them calls it at once. With one rank nothing is opened.
   // The parent must outlive it. Throws core::StoppedError when not all connect within its timeout.
   Group(const Group& parent, const std::vector<int>& ranks, const std::string& name);
-  // All ranks of a job of which only this one exists (lib/dist/fake/network.h); so are the groups
-  // that come of it. What waits for the others' word, such as agree(), does not.
+  // Makes a simulated job of which only this rank exists (lib/dist/fake/network.h); its subgroups
+  // are simulated too. Functions that need other ranks' answers, such as agree(), do not wait.
   Group(std::shared_ptr<FakeNetwork> network, at::Device device);
   ~Group();
   Group(const Group&) = delete;
@@ -107,15 +107,15 @@ class Group {
   // The values of `tensor` on the host. Throws core::StoppedError where a collective failed before:
   // on a device they may be anything then.
   at::Tensor to_host(const at::Tensor& tensor);
-  void check();  // the same for what was read otherwise
+  void check();  // for data that was read without wait()
 
-  // From here on this rank is a job of its own, of one rank whose number stays: collectives give
-  // back what they are given and nobody waits for anybody. Every rank calls it at once, with no
-  // collective under way, and no other group was made of this one.
+  // Splits this rank off as an independent job of one rank that keeps its number: a collective
+  // returns its input and nobody waits for anybody. Every rank calls it at once, with no collective
+  // under way, and no other group was made of this one.
   void go_alone(const char* name);
-  // The same of these ranks of the group, this one among them, in this order: they are a job of
-  // their own, whose numbers in the group are from here on those of their places. Each rank calls
-  // it with its own ranks; `name` is given to no other group of any of them.
+  // Splits `ranks`, this one among them, off as an independent job, renumbered from 0 in the order
+  // of `ranks`. Each rank calls it with its own `ranks`; no other group of any of them may have the
+  // name `name`.
   void go_with(const std::vector<int>& ranks, const std::string& name);
 
   // A barrier after which no collective follows; then the communicator is shut down.
@@ -146,11 +146,11 @@ class Group {
   at::Device device_;
   std::chrono::milliseconds timeout_;
   core::Beat beat_;
-  CpuExchange cpu_ = CpuExchange::kAuto;  // what is asked for
+  CpuExchange cpu_ = CpuExchange::kAuto;  // requested backend
   std::string exchange_;
   std::shared_ptr<FakeNetwork> fake_;  // null: the other ranks exist
   c10::intrusive_ptr<c10d::Store> store_;
-  std::shared_ptr<CollectiveWatch> watch_;  // of all groups of this rank; null in a job of one
+  std::shared_ptr<CollectiveWatch> watch_;  // shared by all groups of this rank; null for one rank
   c10::intrusive_ptr<c10d::ProcessGroup> process_group_;
   std::jthread watching_;
 };

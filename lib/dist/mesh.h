@@ -23,7 +23,7 @@ class Mesh {
 
   const core::MeshPlan& plan() const { return plan_; }
   int size(core::Axis axis) const { return plan_.size(axis); }
-  int rank() const { return rank_; }  // of the job
+  int rank() const { return rank_; }  // rank in the job
   int coordinate(core::Axis axis) const { return plan_.coordinate(rank_, axis); }
   // Its copy of the model, where those train alone.
   int replica() const { return plan_.replica(rank_); }
@@ -44,13 +44,13 @@ class Mesh {
   // The ranks that together hold the model with this one, some elements more than once: those of
   // its replica, or those that share the experts with it.
   Group& model() const { return find(plan_.model_group(rank_)); }
-  // Those of gradients() and of copies() that train the same copy of the model; the first where
-  // nothing is sharded. And of each copy the rank at this one's place that has other samples.
+  // The members of gradients() and of copies() within this model replica; the former only without
+  // sharding. replicas(): from each replica, the rank at this rank's place.
   Group& gradients_of_model() const { return find(in_copy(core::kGradientAxes)); }
   Group& copies_in_model() const { return find(in_copy(core::kCopyAxes)); }
   Group& replicas() const { return find(plan_.same_place(rank_, core::kDataAxes)); }
-  // The ranks that hold the experts together with this one, and those that hold the same: groups of
-  // their own, so that rows of tokens do not wait behind gradients. Of a plan with experts.
+  // Expert-parallel group of this rank, and the ranks with the same experts: separate groups, so
+  // all-to-alls of tokens do not wait for gradients. Only for a plan with experts.
   Group& experts() const { return *experts_; }
   Group& same_experts() const { return *same_experts_; }
   Group& group(core::Axis axis) const { return group({axis}); }
@@ -60,10 +60,10 @@ class Mesh {
   // several ranks open they open in the same order.
   Group& open(const std::vector<int>& ranks, const std::string& name);
 
-  // From here on the replicas, copies of the model, wait for no collective of each other: each is a
-  // job of its own, whose ranks are the world, and of groups that are views of several replicas the
-  // members of this one are left. Coordinates and the plan stay. Every rank calls it at once, with
-  // no collective under way; groups of several replicas that were asked for before are of this rank
+  // Decouples the model replicas: they no longer wait for each other's collectives. Each becomes an
+  // independent job whose ranks are the world; a group over several replicas keeps only its members
+  // in this replica. Coordinates and the plan stay. Every rank calls it at once, with no collective
+  // under way. Groups over several replicas that were obtained before then contain this rank
   // alone.
   void part_replicas();
 
@@ -86,9 +86,9 @@ class Mesh {
   core::MeshPlan plan_;
   int rank_;
   bool replicas_are_apart_ = false;
-  std::map<std::vector<int>, std::unique_ptr<Group>> groups_;  // by their ranks; not the world's
-  std::vector<std::unique_ptr<Group>> more_;                   // by open()
-  Group *experts_ = nullptr, *same_experts_ = nullptr;         // of those
+  std::map<std::vector<int>, std::unique_ptr<Group>> groups_;  // key: ranks; without the world
+  std::vector<std::unique_ptr<Group>> more_;                   // made by open()
+  Group *experts_ = nullptr, *same_experts_ = nullptr;         // in groups_ or more_
 };
 
 }  // namespace scaletrain::dist

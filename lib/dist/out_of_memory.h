@@ -1,5 +1,5 @@
-// Which errors of LibTorch and of NVIDIA's libraries mean that memory ran out: each has an
-// exception of its own kind, and only their texts say so.
+// Recognises out-of-memory errors of LibTorch and of NVIDIA's libraries: each has an exception of
+// its own type, and only their texts show the cause.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace scaletrain::dist {
 
-// What a person can do about it.
+// Advice for the user.
 inline constexpr const char* kLessMemory =
     "make /batch/per_device smaller and /batch/accumulate larger, or set \"recompute\": \"all\"; "
     "`scaletrain bench memory RECIPE` shows what each saves";
@@ -18,7 +18,7 @@ bool says_out_of_memory(std::string_view message);
 
 // An exception's text, that of LibTorch's without its C++ stack.
 std::string text_of(const std::exception& error);
-// Whether it means that memory ran out.
+// True if `error` means that memory ran out.
 bool is_out_of_memory(const std::exception& error);
 
 }  // namespace scaletrain::dist

@@ -24,10 +24,10 @@ at::Tensor elements_of(const at::Tensor& tensor) {
   return tensor.variable_data().as_strided({tensor.numel()}, {1});
 }
 
-// Those that this rank has its ends of.
+// Pipeline groups of which this rank is an end.
 struct Ends {
-  std::array<Group*, 2> activations{};  // from the rank before, to the next
-  std::array<Group*, 2> gradients{};    // from the next, to the rank before
+  std::array<Group*, 2> activations{};  // previous rank to this one, this one to the next
+  std::array<Group*, 2> gradients{};    // next rank to this one, this one to the previous
 };
 
 // All ranks of a pipeline open them from its first place to its last.

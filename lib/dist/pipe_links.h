@@ -19,7 +19,7 @@ namespace scaletrain::dist {
 // One direction.
 class PipeLink {
  public:
-  // Of `group`, whose rank 0 sends to rank 1.
+  // Connects the two ranks of `group`: rank 0 sends to rank 1.
   explicit PipeLink(Group& group) : group_(group) {}
 
   // Sends the elements of `tensor`, which is dense, as they lie in memory; nobody changes it until
@@ -42,8 +42,8 @@ class PipeLink {
 };
 
 struct PipeLinks {
-  PipeLink activations_in, activations_out;  // from the rank before, to the next one
-  PipeLink gradients_in, gradients_out;      // from the next one, to the rank before
+  PipeLink activations_in, activations_out;  // previous rank to this one, this one to the next
+  PipeLink gradients_in, gradients_out;      // next rank to this one, this one to the previous
 };
 
 // Opens those of a mesh that has a pipeline. Every rank calls it.

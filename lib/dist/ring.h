@@ -10,7 +10,7 @@
 namespace scaletrain::dist {
 
 struct Ring {
-  int place = 0, places = 1;  // of this rank; how many there are
+  int place = 0, places = 1;  // this rank's place; number of places
   PipeLink from_before, to_next;
 };
 

@@ -21,8 +21,8 @@ double seconds(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// c10d logs every lost connection with a C++ backtrace. What matters of it becomes an error of
-// ours; a person who wants all of it sets TORCH_CPP_LOG_LEVEL.
+// c10d logs every lost connection with a C++ backtrace. The relevant part becomes an error of
+// scaletrain; a user who wants all of it sets TORCH_CPP_LOG_LEVEL.
 void quiet_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }

@@ -9,7 +9,7 @@
 
 namespace scaletrain::nn {
 
-// Whether there are kernels of our own for numbers of a type.
+// True if scaletrain has kernels of its own for this dtype.
 inline bool has_kernels_for(at::ScalarType type) {
   return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
 }

@@ -1,4 +1,4 @@
-// What makes a model, for who lists models without knowing them: no header of LibTorch is needed.
+// Model factories, for code that lists models without knowing them: needs no header of LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ using Factory = std::shared_ptr<Model> (*)(const recipe::Model&, std::int64_t);
 
 using Factories = core::Registry<Factory>;
 
-// Those of models.def.
+// Returns the factories of models.def.
 const Factories& built_in_factories();
 
 }  // namespace scaletrain::nn

@@ -20,24 +20,24 @@ class Loss {
   // 1, those of a sigmoid loss are of each class by itself.
   virtual at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const = 0;
 
-  // What a mean divides sum() of targets int64 by: their number, or as PyTorch's `weight=` of
-  // cross_entropy the sum of their classes' weights. Of shares it is always their number.
+  // Returns the divisor of a mean loss for int64 targets: their number, or the sum of their class
+  // weights (PyTorch's cross_entropy `weight=`). For soft targets it is always their number.
   virtual double weight_of(std::span<const std::int64_t> targets) const {
     return static_cast<double>(targets.size());
   }
-  // Whether that is their number.
+  // True if weight_of() is the number of targets.
   virtual bool weighs_alike() const { return true; }
 
-  // From here on sum() gets the logits of some of the classes, and returns the same on all ranks.
-  // Throws core::RecipeError for a loss that needs all of them.
+  // Makes the loss vocabulary-parallel: sum() then gets the logits of some of the classes and
+  // returns the same on all ranks. Throws core::RecipeError for a loss that needs all of them.
   virtual void cut_by(units::ClassCut cut);
 };
 
 // The loss for tensors on `device`.
 std::unique_ptr<Loss> make_loss(const recipe::Loss& loss, at::Device device);
 
-// The same without label smoothing and weights of classes: what evaluation reports, which recipes
-// with others share.
+// Makes the loss without label smoothing and class weights: evaluation reports this one, which
+// recipes with other smoothing or weights share.
 std::unique_ptr<Loss> make_plain_loss(recipe::Loss loss, at::Device device);
 
 }  // namespace scaletrain::nn

@@ -19,7 +19,7 @@ namespace scaletrain::nn {
 
 class Model : public torch::nn::Module {
  public:
-  // What the model is made of, in order: a stem, blocks, a head. They refer to this model, which
+  // Units of the model, in order: a stem, blocks, a head. They refer to this model, which
   // outlives them, and together they name each of its parameters and buffers.
   //
   // The first gets the input: images [batch, 3, image_size, image_size] float, normalised, or
@@ -37,14 +37,14 @@ class Model : public torch::nn::Module {
   virtual void initialise(const std::string& name, const at::Tensor& logical,
                           at::Generator generator) const;
 
-  // Whether weight decay is for the parameter of this name (lib/optim/optimizer.h).
+  // True if the parameter of this name has weight decay (lib/optim/optimizer.h).
   virtual bool decays(const std::string& /*name*/) const { return true; }
 
   // How its layers can be cut over ranks. Empty: they cannot be. What is cut stands between the
   // first unit and the last one, but for a vocabulary.
   virtual std::vector<units::TensorRule> tensor_plan() const { return {}; }
 
-  // What of it can be made to fit when it starts from weights, and which part is its head.
+  // Rules for loading pretrained weights: the tensors that can be adapted, and the head.
   virtual units::WeightRules weight_rules() const { return {}; }
 
   // The names of its tensors from the input to the head, for learning rates by layer; a tied tensor
@@ -77,15 +77,15 @@ std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image
                                   std::uint64_t seed,
                                   const Factories& factories = built_in_factories());
 
-// What a parameter is to hold of the value that it starts from, a plain fp32 tensor on the CPU.
+// Returns the local shard of a parameter's initial value, a plain fp32 tensor on the CPU.
 using KeepPart = std::function<at::Tensor(const std::string& name, const at::Tensor& logical)>;
 
 // Fills the parameters of a blank model, with `keep` by a part of each value; at no time two whole
 // ones are there.
 void fill(Model& blank, std::uint64_t seed, const KeepPart& keep = nullptr);
 
-// The same as make_model with parameters that nothing has filled: for their names and shapes. Their
-// memory is not used before something writes to it.
+// Like make_model(), with uninitialised parameters: for their names and shapes. Their memory is not
+// used before something writes to it.
 std::shared_ptr<Model> make_blank_model(const recipe::Model& model, std::int64_t image_size,
                                         const Factories& factories = built_in_factories());
 

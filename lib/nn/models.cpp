@@ -41,8 +41,8 @@ class UntouchedGenerator {
   at::Tensor before_;
 };
 
-// Of the parameter `name`. A tensor that the model's rule leaves out stays not a number, which ends
-// training at its first step.
+// Initial value of the parameter `name`. A tensor that the model's rule leaves out stays NaN, which
+// ends training at its first step.
 at::Tensor initial_value(const Model& model, const std::string& name, at::IntArrayRef shape,
                          std::uint64_t seed) {
   core::Philox draw(seed, core::DrawPurpose::kInit, 0, core::xxh3_64(name));

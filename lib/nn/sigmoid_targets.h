@@ -1,5 +1,5 @@
-// What losses with a sigmoid for each class compare the classes with, and what is made of the
-// classes' losses.
+// Targets of losses with a sigmoid for each class, and the sums of their losses; for multi-label
+// classification.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,8 +15,8 @@ at::Tensor shares_for(const at::Tensor& logits, const at::Tensor& targets, doubl
 // /loss/class_weights on `device`, undefined where there are none.
 at::Tensor class_weights_of(const recipe::Loss& loss, at::Device device);
 
-// Of `losses` [batch, classes], each times its class's weight where `weights` are defined: the sum
-// over the samples of the classes' mean or, with `sum_classes`, sum.
+// Sums `losses` [batch, classes] over the samples, each times its class weight if `weights` are
+// defined. Over the classes it takes the mean or, with `sum_classes`, the sum.
 at::Tensor sum_over_samples(const at::Tensor& losses, const at::Tensor& weights, bool sum_classes);
 
 }  // namespace scaletrain::nn

@@ -30,8 +30,8 @@ std::unique_ptr<Optimizer> make_bf16_optimizer(const recipe::Optimizer& config,
                                                const std::vector<NamedParameter>& parameters,
                                                Rounding rounding, std::uint64_t seed);
 
-// `values`, fp32 and finite, rounded to bf16 values up or down; overwrites them. What is a bf16
-// value stays it.
+// Rounds `values`, fp32 and finite, to bf16 values up or down, in place. A bf16 value stays as it
+// is.
 void round_stochastically(const at::Tensor& values, at::Generator generator);
 
 }  // namespace scaletrain::optim

@@ -48,7 +48,7 @@ BlockCodes::BlockCodes(bool has_signs, at::Device device)
 }
 
 Coded BlockCodes::zeros(const at::Tensor& like, std::int64_t begin) const {
-  constexpr int kZeroWithSigns = 127;  // behind the negative values
+  constexpr int kZeroWithSigns = 127;  // after the negative values
   const at::TensorOptions options(like.device());
   return {
       .codes = at::full(like.sizes(), has_signs_ ? kZeroWithSigns : 0, options.dtype(at::kByte)),

@@ -25,12 +25,12 @@ using vectors::store;
 constexpr int kDecades = 7;
 constexpr int kZeroWithSigns = 127;
 
-// What code_values() says, as arithmetic. Sizes count from 0, the value 0: of those in decade e,
+// code_values() as arithmetic. Sizes count from 0, the value 0: of those in decade e,
 // the places from `first` = 2^e (twice that without signs, less one) to `last`, the size `a` has
 // place floor(a * factor + offset).
 struct Decades {
   std::array<float, 256> values{};
-  Floats factor{}, offset{}, last{};        // by decade
+  Floats factor{}, offset{}, last{};        // index: decade
   std::array<float, kDecades - 1> above{};  // a decade from the one below it
   float above_zero = 0, above_last = 0;  // between 0 and the next value, and between the last two
 
@@ -71,7 +71,7 @@ const Decades& decades(bool has_signs) {
   return _mm256_fmadd_ps(a, b, c);
 }
 
-// Of each lane the number of `table` that `index` says.
+// Returns, for each lane, the number of `table` at `index`.
 [[gnu::always_inline, gnu::target("avx2,fma")]] inline Floats pick(Floats table, Ints index) {
   return _mm256_permutevar8x32_ps(table, reinterpret_cast<__m256i>(index));
 }

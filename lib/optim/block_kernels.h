@@ -34,7 +34,7 @@ struct LionNumbers {
 };
 void lion_block(const LionNumbers& numbers, const BlockStep& step, const CodedBlock& average);
 
-// The same for each instruction set, to the same bits: where core::has_avx2(), core::has_avx512().
+// AVX2 and AVX-512 kernels, bitwise equal: need core::has_avx2() or core::has_avx512().
 void avx2_adamw_block(const AdamWNumbers& numbers, const BlockStep& step, const CodedBlock& average,
                       const CodedBlock& squares);
 void avx512_adamw_block(const AdamWNumbers& numbers, const BlockStep& step,

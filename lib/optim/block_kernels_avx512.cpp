@@ -25,7 +25,7 @@ constexpr int kZeroWithSigns = 127;
 constexpr std::int64_t kWide = 16;   // floats in a register
 constexpr std::int64_t kBytes = 64;  // codes in a register
 
-// What code_values() says, for registers of 64 bytes.
+// Tables of code_values() for registers of 64 bytes.
 //
 // Decoding: byte b of the value of each code. Encoding: sizes count from 0, the value 0, and lie in
 // rows: 0, the seven decades, 1. Each row begins above a bound, and a power of two and the next
@@ -35,9 +35,9 @@ struct alignas(64) WideCodes {
   static constexpr int kExponents = 32;  // 2^-31 to 1
 
   std::array<std::array<std::uint8_t, 256>, sizeof(float)> bytes{};
-  std::array<std::int32_t, kExponents> row{};           // of 2^(i - 31)
-  std::array<float, kExponents> above{};                // where the next row begins
-  std::array<float, kWide> factor{}, offset{}, last{};  // by row
+  std::array<std::int32_t, kExponents> row{};           // row of 2^(i - 31)
+  std::array<float, kExponents> above{};                // begin of the next row
+  std::array<float, kWide> factor{}, offset{}, last{};  // index: row
 
   explicit WideCodes(bool has_signs) {
     const std::vector<float> values = code_values(has_signs);
@@ -98,7 +98,7 @@ struct ByteOfCodes {
         third(_mm512_loadu_si512(bytes + 2 * kBytes)),
         fourth(_mm512_loadu_si512(bytes + 3 * kBytes)) {}
 
-  // Of each of 64 codes.
+  // Returns the byte of each of 64 codes.
   [[gnu::always_inline, SCALETRAIN_AVX512]] __m512i of(__m512i codes) const {
     return _mm512_mask_mov_epi8(_mm512_permutex2var_epi8(first, codes, second),
                                 _mm512_movepi8_mask(codes),

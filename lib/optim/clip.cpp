@@ -34,7 +34,7 @@ struct UnitRange {
   const units::NamedParameter* part;
   std::int64_t first, units, unit_elements;
 
-  // Of the part's elements.
+  // Returns the unit number of each element of the part.
   at::Tensor numbers(at::Device device) const {
     const std::int64_t begin = part->begin, end = begin + part->tensor.numel();
     return at::arange(begin, end, at::TensorOptions(at::kLong).device(device))
@@ -138,7 +138,7 @@ void clip(const recipe::Clip& limits, const std::vector<units::NamedParameter>& 
 
 at::Tensor not_finite(const std::vector<at::Tensor>& values) {
   const at::NoGradGuard no_grad;
-  at::Tensor sum = values.front().to(at::kDouble).mul(0);  // of zeros, NaN where one is not finite
+  at::Tensor sum = values.front().to(at::kDouble).mul(0);  // 0, or NaN if a value is not finite
   for (std::size_t i = 1; i < values.size(); ++i) sum = sum.add(values[i].mul(0));
   return sum.ne(0).to(at::kFloat);
 }

@@ -1,4 +1,4 @@
-// Limits of gradients, and whether they are finite.
+// Gradient clipping, and the check that gradients are finite.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,17 +25,17 @@ void clip_grad_value(const std::vector<at::Tensor>& gradients, double limit);
 // Normalization, 2021, equation 3; timm's adaptive_clip_grad). The head stays as it is.
 void clip_grad_adaptive(const std::vector<units::NamedParameter>& parameters, double factor);
 
-// What this rank has of parameters that are cut over ranks, ranges of their elements, in the same
-// order on all these ranks.
+// Local shards of sharded parameters, as ranges of their elements, in the same order on all ranks
+// of the sharding group.
 struct Shards {
   std::vector<units::NamedParameter> parts = {};
-  std::function<void(const at::Tensor&)> sum = {};  // adds up a tensor over these ranks, in place
+  std::function<void(const at::Tensor&)> sum = {};  // all-reduces a tensor over these ranks
 };
-// The same of parts: the squares of each unit are added up over the ranks, once for all of them.
+// Adaptive clipping of shards: sums the squares of each unit over the ranks, in one all-reduce.
 void clip_grad_adaptive(const Shards& shards, double factor);
 
-// What the recipe asks for. `norm` is that of all gradients of the model as one vector; `shards`
-// stand for `parameters` where there are any.
+// Clips as the recipe says. `norm` is that of all gradients of the model as one vector; `shards`
+// replace `parameters` if there are any.
 void clip(const recipe::Clip& limits, const std::vector<units::NamedParameter>& parameters,
           const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
           const Shards& shards = {});

@@ -26,7 +26,7 @@ struct CodedBlocks {
   float* scales;
   std::int64_t front;
 
-  // What lies in the block that holds element `at` of the parameter, from that element on.
+  // Returns the rest of the block that holds element `at` of the parameter, from that element on.
   CodedBlock from(std::int64_t at) const {
     return {.codes = codes + at, .scale = scales + (front + at) / kCodeBlock};
   }
@@ -46,7 +46,7 @@ class CodedAverage {
   at::Tensor load(const TensorStep& one) const;
   void store(const at::Tensor& values, const TensorStep& one) const;
 
-  // Whether a kernel can take the parameter block by block (lib/optim/block_kernels.h).
+  // True if a kernel can take the parameter block by block (lib/optim/block_kernels.h).
   bool has_blocks(const TensorStep& one) const;
   CodedBlocks blocks(const TensorStep& one) const;
 

@@ -13,7 +13,7 @@ namespace scaletrain::optim {
 using Decay = std::function<double(std::int64_t step)>;
 
 struct DecaySpan {
-  std::int64_t steps = 0;  // from the end of the warmup to the cooldown; may be 0
+  std::int64_t steps = 0;  // steps between warmup and cooldown; may be 0
   std::int64_t steps_per_epoch = 0;
   std::int64_t warmup_steps = 0;  // before it
 };

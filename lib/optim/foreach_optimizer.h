@@ -1,5 +1,5 @@
-// What optimizers over ATen's foreach kernels have in common: their lists, their weight decay, the
-// count of steps, and that nothing changes where a gradient is not finite.
+// Base of optimizers on ATen's foreach kernels: parameter lists, weight decay, the step count, and
+// skipping a step whose gradients are not finite.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -24,8 +24,8 @@ struct StepNumbers {
   at::Tensor lr;     // 0 where it is left out
   at::Tensor step;   // the number of this step, from 1
 
-  // What a running value is multiplied with that keeps this share of itself; 1 where the step is
-  // left out.
+  // Returns the factor by which an EMA keeps `share` of its running value; 1 in a skipped step, so
+  // that the value stays.
   at::Tensor keep(double share) const { return keep(at::scalar_tensor(share, lr.options())); }
   at::Tensor keep(const at::Tensor& share) const { return 1 - (1 - share) * taken; }
   // 1 - share^step, which an average that began at 0 is divided by (Kingma and Ba, Adam, 2015,
@@ -41,7 +41,7 @@ struct GroupLists {
   // With L2 decay where the optimizer has that; zeros where the step is left out. May be changed,
   // but not in place.
   std::vector<at::Tensor> gradients;
-  std::vector<std::vector<at::Tensor>> states;  // of each kind
+  std::vector<std::vector<at::Tensor>> states;  // one list for each kind
   double weight_decay;
 };
 
@@ -58,7 +58,7 @@ class ForeachOptimizer : public Optimizer {
   enum class Decay { kL2, kDecoupled, kOwn };
   struct Kind {
     const char* name;    // "exp_avg"
-    double initial = 0;  // of each element
+    double initial = 0;  // initial value of each element
   };
 
   ForeachOptimizer(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters,
@@ -79,7 +79,7 @@ class ForeachOptimizer : public Optimizer {
   Decay decay_;
   std::vector<Kind> kinds_;
   std::vector<ParameterGroup> groups_;
-  std::vector<std::vector<GroupState>> states_;  // of each group, each kind
+  std::vector<std::vector<GroupState>> states_;  // indexed by group, then kind
   at::TensorOptions number_options_;
   std::map<std::string, at::Tensor> numbers_;
   at::Tensor steps_;  // taken so far
@@ -92,7 +92,7 @@ void multiply(const std::vector<at::Tensor>& list, const at::Tensor& factor);
 // `values` are zeros there.
 void move_average(const StepNumbers& numbers, const std::vector<at::Tensor>& averages, double share,
                   const std::vector<at::Tensor>& values);
-// The same of value^2.
+// Moves running averages of value^2 likewise.
 void move_squared_average(const StepNumbers& numbers, const std::vector<at::Tensor>& averages,
                           double share, const std::vector<at::Tensor>& values);
 

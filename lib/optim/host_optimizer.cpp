@@ -26,7 +26,7 @@ at::Tensor twin_of(const at::Tensor& tensor) {
   return at::empty_like(tensor.detach(), tensor.options().device(at::kCPU).pinned_memory(pinned));
 }
 
-// Behind all that is queued on `device` so far; none where nothing is queued.
+// Records an event after all that is queued on `device` so far; none if nothing is queued.
 std::optional<c10::Event> event_on(at::Device device) {
   if (device.is_cpu()) return std::nullopt;
   c10::Event event(device.type());
@@ -40,8 +40,8 @@ void wait_for(const std::optional<c10::Event>& event) {
 
 // Parameters that are updated at a time.
 struct Portion {
-  std::vector<NamedParameter> parameters, twins;  // of the model, and in the host's memory
-  std::unique_ptr<Optimizer> optimizer;           // of the twins
+  std::vector<NamedParameter> parameters, twins;  // the model's, and their host copies
+  std::unique_ptr<Optimizer> optimizer;           // updates the twins
   std::optional<c10::Event> arrived;              // its gradients in this step
 
   void take_weights() const {
@@ -78,7 +78,7 @@ struct Portion {
     for (const NamedParameter& parameter : parameters) parameter.on_host->end(error);
   }
 
-  // What is the parameters' own in it is those of the model, which are filled from a checkpoint.
+  // State that aliases parameters refers to the model's, which are filled from a checkpoint.
   std::map<std::string, at::Tensor> state() const {
     std::map<std::string, at::Tensor> named = optimizer->state();
     for (auto& [name, tensor] : named) {
@@ -87,7 +87,7 @@ struct Portion {
     return named;
   }
 
-  // Of the state what is neither the parameters' own nor a number of the whole optimizer.
+  // Returns the state tensors that do not alias a parameter.
   std::vector<at::Tensor> state_for_file() const {
     std::vector<at::Tensor> tensors;
     for (const auto& [name, tensor] : optimizer->state()) {
@@ -107,7 +107,7 @@ struct Portion {
 };
 
 std::vector<Portion> divide(const std::vector<NamedParameter>& parameters, std::int64_t elements) {
-  std::vector<Portion> portions(1);  // of nothing, too
+  std::vector<Portion> portions(1);  // one even without parameters
   std::int64_t count = 0;
   for (const NamedParameter& parameter : parameters) {
     const std::int64_t own = parameter.tensor.numel();
@@ -128,7 +128,7 @@ std::vector<Portion> divide(const std::vector<NamedParameter>& parameters, std::
 class Beside {
  public:
   Beside() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
-  ~Beside() = default;  // behind what has begun
+  ~Beside() = default;  // waits for a begun task
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
@@ -268,7 +268,7 @@ class HostOptimizer : public Optimizer {
     portion.give_weights();
   }
 
-  // What fails is said to all that wait for parameters, and to who asks next.
+  // An error is rethrown to all that wait for parameters, and to the next caller.
   void update_beside(double lr, const std::optional<at::Tensor>& left_out,
                      const std::optional<c10::Event>& known) {
     const at::NoGradGuard no_grad;
@@ -299,7 +299,7 @@ class HostOptimizer : public Optimizer {
   std::map<std::string, at::Tensor> leaders_;
   std::vector<std::pair<at::Tensor, at::Tensor>> numbers_;  // and what follows each
   bool has_weights_ = false;
-  std::exception_ptr error_;        // of an update beside the training
+  std::exception_ptr error_;        // thrown by an asynchronous update
   std::unique_ptr<Beside> beside_;  // goes first
 };
 

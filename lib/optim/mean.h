@@ -19,7 +19,7 @@ struct MeanPlan {
   bool warmup = false;     // it keeps less at first
   std::int64_t start = 0;  // the first weights that count are those after so many steps, or
   std::int64_t every = 1;  // after so many where that is 0; so many steps from then to the next
-  // Where a training is after so many steps, in what `every` counts: it rises by 1 or 0 with each.
+  // Maps steps to the unit in which `every` counts: it rises by 1 or 0 with each step.
   // {}: the steps themselves.
   std::function<std::int64_t(std::int64_t steps)> place = {};
 };
@@ -30,15 +30,15 @@ struct MeanPlan {
 // get_ema_multi_avg_fn. Without a decay the n-th keeps n / (n + 1): its get_swa_multi_avg_fn.
 class Mean {
  public:
-  // Of `model`, parameters and buffers by name, which outlive it; begins as a copy, in fp32 of what
-  // is floating and shorter.
+  // Averages `model`, parameters and buffers by name, which must outlive it. Begins as a copy, in
+  // fp32 for shorter floating-point dtypes.
   Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model);
 
   // After step number `step` (from 0), where one is due. `found_inf` as Optimizer::step takes it:
   // nothing changes where it is 1. Only queues work, but for tensors in the memory of a device's
   // host, for which it waits.
   void update(std::int64_t step, const at::Tensor& found_inf);
-  // Whether update() does anything after that step.
+  // True if update() does anything after that step.
   bool is_due(std::int64_t step) const;
 
   const MeanPlan& plan() const { return plan_; }
@@ -48,7 +48,7 @@ class Mean {
   void restore(std::int64_t updates);
 
  private:
-  // What the model's share of the mean is in the next update, a 0-dim double.
+  // Returns the model's share of the mean in the next update, a 0-dim double.
   at::Tensor share() const;
 
   MeanPlan plan_;

@@ -1,4 +1,4 @@
-// What changes the weights by their gradients.
+// Interface of optimizers, which update the weights with their gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,8 +37,8 @@ class Optimizer {
   // itself.
   virtual void settle() {}
 
-  // From the next step on the weight decay of all parameters that have the recipe's, where that has
-  // a weight_decay_end.
+  // Sets the weight decay, from the next step on, of all parameters that have the recipe's; for a
+  // recipe with a weight_decay_end.
   virtual void set_weight_decay(double weight_decay) = 0;
 
   // State tensors by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
@@ -55,9 +55,9 @@ class Optimizer {
   // updates the whole, it names the state of all these ranks, alike on each of them.
   virtual std::set<std::string> whole_state() { return {}; }
 
-  // By name, as new tensors, what parameters are evaluated and saved with in place of what they are
-  // trained with; nothing of those for which both are the same. All ranks that have parts of
-  // tensors call it at once.
+  // Returns, by name and as new tensors, the weights for evaluation and saving that differ from the
+  // training weights (schedule-free optimizers). All ranks that have parts of tensors call it at
+  // once.
   virtual std::map<std::string, at::Tensor> evaluation_weights() { return {}; }
   // True if the above has anything for parameters of this optimizer; costs nothing.
   virtual bool has_evaluation_weights() const { return false; }
@@ -72,22 +72,22 @@ std::unique_ptr<Optimizer> make_optimizer(const recipe::Optimizer& config,
                                           std::vector<NamedParameter> parameters);
 
 struct HostOptions {
-  // Of a file that has the state in place of memory (lib/optim/state_file.h); "": memory has it.
+  // Folder of a file that stores the state (lib/optim/state_file.h); "": the state is in memory.
   std::filesystem::path folder = {};
   // Parameters are updated in portions of about so many elements: of a device's, gradients of the
   // next portion and weights of the last are under way meanwhile, and so is state in a file.
   std::int64_t portion = std::int64_t{16} << 20;
 };
 
-// The same of copies of the parameters in the host's memory, where its state and the update of the
-// weights are; on a device a step waits for the gradients to arrive there. Parameters that are
-// changed otherwise before the first step are copied then. Of those that lie there for good
-// (`on_host`) no copy is made, and where all do a step only begins: a thread waits for the
-// gradients and updates, while who called goes on.
+// CPU offload: the optimizer's state, copies of the parameters and the update are on the host. On
+// a device a step waits for the gradients to arrive there. Parameters that are changed otherwise
+// before the first step are copied then. Parameters that stay on the host (`on_host`) are not
+// copied; if all of them do, a step only begins: a thread waits for the gradients and updates,
+// while the caller goes on.
 std::unique_ptr<Optimizer> make_host_optimizer(const recipe::Optimizer& config,
                                                const std::vector<NamedParameter>& parameters,
                                                const HostOptions& options = {});
-// The same with the optimizer that `make` makes of the copies.
+// Like the above, with the optimizer that `make` makes for the copies.
 using MakeOptimizer =
     std::function<std::unique_ptr<Optimizer>(std::vector<NamedParameter> parameters)>;
 std::unique_ptr<Optimizer> make_host_optimizer(const MakeOptimizer& make,

@@ -18,7 +18,7 @@ at::Tensor flat_view(const at::Tensor& tensor) {
   return tensor.detach().as_strided({tensor.numel()}, {1});
 }
 
-// Whether its weight decay is the recipe's.
+// True if the parameter has the recipe's weight decay.
 bool has_recipe_decay(const recipe::Optimizer& config, const NamedParameter& parameter) {
   if (parameter.weight_decay) return false;
   return config.decay_norm_and_bias || (parameter.decays && parameter.dimensions() > 1);
@@ -46,7 +46,7 @@ void ParameterGroup::add(const NamedParameter& parameter) {
 std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters_.size());
-  const at::AutoDispatchBelowADInplaceOrView no_graph;  // which would note every view
+  const at::AutoDispatchBelowADInplaceOrView no_graph;  // autograd would note every view
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     at::Tensor gradient = gradient_of(parameters_[i], names_[i]);
     if (gradient.strides() != parameters_[i].strides()) {
@@ -96,7 +96,7 @@ void require_whole(const std::string& pointer, const std::vector<NamedParameter>
 std::vector<ParameterGroup> make_groups(const recipe::Optimizer& config,
                                         const std::vector<NamedParameter>& parameters) {
   std::vector<ParameterGroup> groups;
-  std::map<std::tuple<double, bool, double>, std::size_t> numbers;  // of groups
+  std::map<std::tuple<double, bool, double>, std::size_t> numbers;  // index of each group
   for (const NamedParameter& parameter : parameters) {
     const double decay = weight_decay_of(config, parameter);
     const bool follows = follows_weight_decay(config, parameter);

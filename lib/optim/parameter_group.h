@@ -60,7 +60,7 @@ class ParameterGroup {
 // unless the recipe's decay_norm_and_bias says otherwise; the recipe's for all others.
 double weight_decay_of(const recipe::Optimizer& config, const NamedParameter& parameter);
 
-// Whether its weight decay is the recipe's, and that changes.
+// True if the parameter has the recipe's weight decay and the recipe changes that over time.
 bool follows_weight_decay(const recipe::Optimizer& config, const NamedParameter& parameter);
 
 // Throws core::RecipeError at `pointer` where this rank owns nothing but a piece of a tensor.

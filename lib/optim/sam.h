@@ -12,7 +12,7 @@
 
 namespace scaletrain::optim {
 
-// Of a step, in this order: backward at the weights, weigh(), ascend(), backward again, descend().
+// Each step calls, in this order: backward at the weights, weigh(), ascend(), backward, descend().
 // All of it only queues work.
 class Sam {
  public:

@@ -61,13 +61,13 @@ class StateFile {
     std::size_t bytes = 0;
     std::byte* mapping = nullptr;
     std::size_t buffer = 0;
-    std::uint64_t reading = 0, writing = 0;  // of the file; 0: none
+    std::uint64_t reading = 0, writing = 0;  // operations on the file; 0: none
   };
   struct Buffer {
     at::DataPtr memory;
-    std::byte* begin = nullptr;  // of a page
+    std::byte* begin = nullptr;  // page-aligned
     std::size_t bytes = 0;
-    std::uint64_t last = 0;  // that was begun with it
+    std::uint64_t last = 0;  // last operation begun with it
   };
   static constexpr std::size_t kBuffers = 3;
 
@@ -81,7 +81,7 @@ class StateFile {
   std::vector<Portion> portions_;
   std::array<Buffer, kBuffers> buffers_;
   std::size_t next_buffer_ = 0;
-  std::int64_t end_ = 0;  // of the file
+  std::int64_t end_ = 0;  // end of the file
 };
 
 }  // namespace scaletrain::optim

@@ -6,14 +6,14 @@
 namespace scaletrain::optim {
 
 struct SwaLr {
-  double lr = 0;            // what it goes to
+  double lr = 0;            // final learning rate
   std::int64_t start = 0;   // steps before it leaves the schedule's
   std::int64_t anneal = 0;  // steps that it takes
   bool is_linear = false;   // in a straight line, otherwise half a cosine
 };
 
-// Of step `step` (from 0), where the schedule was at `from` at the start: torch.optim.swa_utils'
-// SWALR, which is stepped with each of ours; `from` itself before the start.
+// Learning rate of step `step` (from 0), if the schedule was at `from` at the start. It is SWALR of
+// torch.optim.swa_utils, stepped with each of ours; `from` itself before the start.
 double swa_lr(const SwaLr& plan, double from, std::int64_t step);
 
 }  // namespace scaletrain::optim

@@ -1,5 +1,5 @@
-// What optimizers have in common that take parameters one by one, since they look at a tensor's
-// shape or keep state of another.
+// Base of optimizers that update parameters one by one, since they look at a tensor's shape or keep
+// state of another shape.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,14 +20,14 @@ struct TensorStep {
   const at::Tensor& parameter;  // to be changed in place
   const at::Tensor& gradient;   // in update() zeros where the step is left out; stays as it is
   const std::vector<at::Tensor>& states;  // in the order of MakeStates, to be changed in place
-  const at::Tensor& number;               // of this step, from 1: a 0-dim double on their device
-  std::int64_t tried = 0;  // the same with those that were left out, which the host knows
+  const at::Tensor& number;               // step count from 1: a 0-dim double on their device
+  std::int64_t tried = 0;                 // step count on the host, including skipped steps
   double lr = 0;
   double weight_decay = 0;
   std::int64_t begin = 0;  // NamedParameter's
 };
 
-// Of a parameter.
+// One state tensor of a parameter.
 struct TensorState {
   std::string kind;  // "exp_avg"
   at::Tensor tensor;
@@ -44,7 +44,7 @@ class TensorOptimizer : public Optimizer {
   void resume_at(std::int64_t step) final { tried_ = step; }
 
  protected:
-  // What a parameter has before the first step.
+  // Makes a parameter's state before the first step.
   using MakeStates = std::function<std::vector<TensorState>(const NamedParameter& parameter)>;
 
   TensorOptimizer(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters,
@@ -57,8 +57,8 @@ class TensorOptimizer : public Optimizer {
   // Does all that a step does in one pass over the memory of a CPU. False: not of this parameter.
   virtual bool update_at_once(const TensorStep& /*one*/) { return false; }
 
-  // Whether the host can look at `found_inf` without a wait: nothing is done then of a step that is
-  // left out, and nothing has to be put back. (Tests of what a device does say no.)
+  // True if the host can read `found_inf` without a wait: then a skipped step does nothing and
+  // nothing has to be put back. (Tests of device behaviour return false.)
   virtual bool can_look_at(const at::Tensor& found_inf) const { return found_inf.is_cpu(); }
 
  private:
@@ -69,7 +69,7 @@ class TensorOptimizer : public Optimizer {
     at::Tensor parameter;
     std::vector<std::string> kinds;
     std::vector<at::Tensor> states;
-    std::vector<bool> are_whole;  // of each state
+    std::vector<bool> are_whole;  // one flag for each state
     double weight_decay, lr_scale;
     bool follows;  // its weight decay is what set_weight_decay() sets
     std::int64_t begin;

@@ -17,7 +17,7 @@ namespace scaletrain::dist {
 
 class FakeBackend : public c10d::Backend {
  public:
-  // Of these ranks of the job; the network's own rank is at `place` among them.
+  // Makes a group of these ranks of the job; the network's own rank is at `place` among them.
   FakeBackend(std::shared_ptr<FakeNetwork> network, std::vector<int> ranks, int place);
   ~FakeBackend() override;
   FakeBackend(const FakeBackend&) = delete;

@@ -12,7 +12,7 @@
 
 namespace scaletrain::dist {
 
-// What a message takes: latency_s + bytes / bytes_per_s.
+// Cost model of a message: latency_s + bytes / bytes_per_s.
 struct FakeLink {
   double latency_s = 0;
   double bytes_per_s = 0;  // 0: no time
@@ -25,18 +25,18 @@ struct FakeJob {
   FakeLink inside = {}, between = {};  // nodes: the second where a group has ranks of several
 };
 
-// What a collective asks of each rank.
+// Kinds of collectives.
 enum class FakeKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kGather };
 
 // One that was asked for.
 struct FakeCall {
   FakeKind kind = FakeKind::kAllReduce;
-  std::vector<int> ranks;  // of the job, that take part
+  std::vector<int> ranks;  // participants, as ranks of the job
   int place = 0;           // this one's among them
-  int root = -1;           // of a broadcast or gather, its place
-  std::int64_t bytes = 0;  // of the whole tensor: all that is gathered, or that is scattered
-  double seconds = 0;      // that it takes
-  double waited_s = 0;     // of a thread that needed what it brings
+  int root = -1;           // root of a broadcast or gather, as a place
+  std::int64_t bytes = 0;  // size of the full tensor: all that is gathered or scattered
+  double seconds = 0;      // duration
+  double waited_s = 0;     // time a thread waited for the result
   core::SteadyTime asked{}, done{};
 };
 
@@ -44,7 +44,7 @@ struct FakeCall {
 // Gloo do with large tensors (Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, 2009).
 double sent_bytes(FakeKind kind, std::int64_t bytes, int ranks);
 
-// What all groups of one rank have asked for, in that order. Any thread may call it.
+// Calls of all groups of one rank, in issue order. Any thread may call it.
 class FakeNetwork {
  public:
   explicit FakeNetwork(FakeJob job) : job_(std::move(job)) {}
@@ -52,8 +52,8 @@ class FakeNetwork {
   const FakeJob& job() const { return job_; }
   bool is_inside_node(const std::vector<int>& ranks) const;
 
-  // Notes a call, all but its times, and returns its number. Those of one group follow each other;
-  // `free` is when the group's last one is done, and becomes when this one is.
+  // Records a call, all but its times, and returns its number. Calls of one group run in sequence:
+  // `free` is when the group's last call is done, and is set to the end of this one.
   std::size_t ask(FakeCall call, core::SteadyTime& free);
   core::SteadyTime done(std::size_t call) const;
   void add_wait(std::size_t call, double seconds);

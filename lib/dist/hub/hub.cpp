@@ -22,8 +22,8 @@ namespace scaletrain::dist {
 namespace {
 
 constexpr std::size_t kReadBytes = 1 << 20;                // at a time
-constexpr std::chrono::milliseconds kTimeToProve{10'000};  // that one knows the word
-constexpr std::uint64_t kMostBytes = 1ULL << 36;           // of a message
+constexpr std::chrono::milliseconds kTimeToProve{10'000};  // for the handshake
+constexpr std::uint64_t kMostBytes = 1ULL << 36;           // message size limit
 
 std::string new_word() {
   std::random_device random;
@@ -47,7 +47,7 @@ class Hub::Server {
   void run() {
     while (wait()) {
       for (std::size_t i = 0; i < guests_.size(); ++i) serve(guests_[i]);
-      // What the rules send of one's end may show that of another.
+      // Messages sent by the rules may reveal the end of another connection.
       for (std::size_t i = 0; i < guests_.size(); ++i) flush(guests_[i]);
       see_lost();
     }
@@ -60,11 +60,11 @@ class Hub::Server {
     core::SteadyTime since = core::now();
     short ready = 0;
     bool is_gone = false;
-    std::size_t have = 0;  // of the header and then of the body
+    std::size_t have = 0;  // bytes received of the header, then of the body
     HubHeader header{};
     HubMessage message{};
     std::deque<std::vector<std::byte>> out{};
-    std::size_t sent = 0;  // of the first
+    std::size_t sent = 0;  // bytes sent of the first message
   };
 
   // False: the end.
@@ -197,7 +197,7 @@ class Hub::Server {
   core::Descriptor listener_;
   int end_;
   std::string word_;
-  std::vector<bool> is_known_;  // by rank
+  std::vector<bool> is_known_;  // index: rank
   std::unique_ptr<HubRules> rules_;
   HubRules::Send send_;
   std::vector<Guest> guests_;

@@ -1,5 +1,5 @@
-// Where ranks meet that wait for no collective: one rank listens, each rank, that one too, has a
-// connection to it, and a thread answers by rules.
+// Star of connections for ranks that use no collectives: one rank listens, each rank (that one too)
+// connects to it, and a thread answers by rules.
 //
 // A rank whose connection ends is lost; it is nobody else's failure. Nothing is sent unasked but
 // what the rules send.
@@ -17,7 +17,7 @@
 
 namespace scaletrain::dist {
 
-// What a hub does with what it hears; called by its thread alone.
+// Message handlers of a hub; called by its thread alone.
 class HubRules {
  public:
   using Send = std::function<void(int rank, HubMessage message)>;

@@ -17,7 +17,7 @@ namespace scaletrain::dist {
 namespace {
 
 constexpr std::chrono::seconds kConnectTime{30};
-constexpr int kSilenceS = 30;  // of a host, then it is gone
+constexpr int kSilenceS = 30;  // a host silent for longer is gone
 
 void wait_for(int fd, short events) {
   pollfd ready{.fd = fd, .events = events, .revents = 0};
@@ -34,7 +34,7 @@ void keep_alive(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, kSilenceS / 2);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kSilenceS / 6);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * kSilenceS);  // of what was sent, too
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * kSilenceS);  // applies to unacknowledged data too
   set(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 

@@ -1,4 +1,4 @@
-// What goes between a hub and its ranks.
+// Messages between a hub and its ranks.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ struct HubMessage {
   std::vector<std::byte> body = {};
 };
 
-// How it goes over a connection: this, then the body. Of one kind of machine.
+// Wire format: this header, then the body. Both ends have the same byte order and layout.
 struct HubHeader {
   std::int32_t kind = 0, number = 0;
   std::int64_t step = 0;
-  std::uint64_t bytes = 0;  // of the body
+  std::uint64_t bytes = 0;  // size of the body
 };
 
 }  // namespace scaletrain::dist

@@ -48,9 +48,9 @@ constexpr const char* kLabel = "scaletrain-exchange";
 constexpr std::size_t kPageBytes = 4096;
 constexpr int kSpins = 2000;  // some tens of microseconds: a peer of as much work is there soon
 constexpr int kYields = 2;
-constexpr std::chrono::milliseconds kSlice{50};  // whether a peer that is awaited is still there
+constexpr std::chrono::milliseconds kSlice{50};  // interval of checks that a peer lives
 
-// What a rank reports to all others.
+// Flags that a rank reports to all others.
 constexpr std::uint32_t kGone = 1U << 30U, kGaveUp = 1U << 31U;
 
 std::string text_of_lost(std::uint32_t lost) {
@@ -226,7 +226,7 @@ void ShmArena::check_peer(const Counter& counter, std::uint32_t target, int rank
     give_up();
     throw_lost_rank("this rank has ended the exchange");
   }
-  // What a rank did before it went counts.
+  // Work that a rank finished before it left still counts.
   if (!is_here(rank) && !counter.reached(target)) {
     report_lost(kGone + static_cast<std::uint32_t>(rank));
     throw_lost_rank(fmt::format("rank {} of the group is gone", rank));

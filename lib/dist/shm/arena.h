@@ -19,11 +19,11 @@ namespace scaletrain::dist {
 
 struct ArenaShape {
   int ranks = 2;
-  int slots = 4;                     // of each rank
+  int slots = 4;                     // per rank
   std::size_t slot_bytes = 1 << 17;  // a multiple of 64
 };
 
-// What a wait ends with, besides what it waits for.
+// Conditions that end a wait early.
 struct Patience {
   core::SteadyTime deadline;
   const std::atomic<bool>* stopped = nullptr;  // set by another thread
@@ -81,7 +81,7 @@ class ShmArena {
   std::uint64_t token_ = 0;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
-  std::size_t stride_ = 0;  // from slot to slot
+  std::size_t stride_ = 0;  // distance between slots
 };
 
 }  // namespace scaletrain::dist

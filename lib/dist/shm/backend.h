@@ -1,7 +1,7 @@
 // c10d's backend over memory that the ranks of one host share: a thread makes the exchanges in the
 // order in which they were asked for, while the caller computes.
 //
-// Tensors are dense and on the CPU. What comes back lies in the tensors that were given, and they
+// Tensors are dense and on the CPU. Results are written to the tensors that were given, and these
 // are the value of a work's future.
 #pragma once
 

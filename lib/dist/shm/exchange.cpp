@@ -32,9 +32,9 @@ constexpr std::array kKindNames = {"all-reduce", "reduce-scatter", "all-gather",
 // So many rounds are written before the first is read. Less than there are slots.
 constexpr std::size_t kAhead = 2;
 constexpr std::size_t kAlignment = 64;
-// From so many bytes on each of several ranks adds up a part.
+// Minimum size from which each of several ranks reduces a part.
 constexpr std::size_t kInPartsBytes = 1 << 14;
-// From so many bytes on that an all-to-all brings, caches would not keep them.
+// Minimum size received from which an all-to-all bypasses the caches, which would not keep it.
 constexpr std::size_t kStreamedBytes = std::size_t{8} << 20;
 
 std::size_t rounds_for(std::size_t bytes, std::size_t each) {
@@ -72,7 +72,7 @@ std::size_t longest(const std::vector<Span>& spans) {
   return most;
 }
 
-// Which part of rank `from`'s slot is for rank `to`: there is none for itself.
+// Returns the part of rank `from`'s slot that is for rank `to`: there is none for itself.
 std::size_t place(std::size_t to, std::size_t from) { return to < from ? to : to - 1; }
 
 ShmCall call_of(Kind kind, std::size_t bytes) {
@@ -110,7 +110,7 @@ constexpr std::size_t kDelay = (kAhead + 1) / 2;
 
 PartStep part_step(std::size_t round) {
   const bool sums = round % 2 == 1;
-  // Behind the last chunk, and before the first, there is none: a number that is too high.
+  // After the last chunk, and before the first, there is none: a number that is too high.
   return {.sums = sums, .number = round / 2 - (sums ? kDelay : 0)};
 }
 
@@ -334,7 +334,7 @@ void ShmExchange::broadcast(Bytes data, int root) {
 
 void ShmExchange::all_to_all(const std::vector<ConstBytes>& inputs,
                              const std::vector<Bytes>& outputs) {
-  // What each rank sends to each comes first: no rank knows how much is exchanged in all.
+  // Exchanges the sizes first: no rank knows how much is exchanged in all.
   const auto count = static_cast<std::size_t>(ranks());
   std::vector<std::uint64_t> sent(count * count);
   std::vector<std::uint64_t> own(count);

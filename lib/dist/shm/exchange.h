@@ -29,10 +29,10 @@ struct Reduction {
   c10d::ReduceOp::RedOpType operation = c10d::ReduceOp::RedOpType::SUM;
 };
 
-// What a call is on one rank, in the head of its first slot.
+// Describes a call on one rank, in the head of its first slot.
 struct ShmCall {
   std::uint32_t kind = 0, type = 0, operation = 0, root = 0;
-  std::uint64_t bytes = 0, sizes = 0;  // of a list: a digest of its sizes
+  std::uint64_t bytes = 0, sizes = 0;  // `sizes`: digest of a list's sizes
 
   bool operator==(const ShmCall&) const = default;
 };
@@ -58,7 +58,7 @@ class ShmExchange {
 
   // Ends a call under way and all later ones; from any thread.
   void stop() { stopped_ = true; }
-  void give_up();  // the same, for the other ranks too
+  void give_up();  // stops the other ranks too
 
  private:
   template <class Put, class Take>
@@ -70,7 +70,7 @@ class ShmExchange {
   void all_reduce_in_parts(Bytes data, const Reduction& reduction, const ShmCall& call);
   void exchange_parts(const ShmCall& call, std::size_t rounds,
                       const std::vector<ConstBytes>& inputs, const std::vector<Bytes>& outputs);
-  std::size_t part_bytes() const;  // of a slot, for each other rank
+  std::size_t part_bytes() const;  // part of a slot for each other rank
 
   std::unique_ptr<ShmArena> arena_;
   std::chrono::milliseconds timeout_;

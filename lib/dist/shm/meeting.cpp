@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kOtherHost = "other host";
 
-// The same text for all processes that can open each other's files in /proc.
+// Returns a text that is equal for all processes that can open each other's files in /proc.
 std::string host_identity() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -101,7 +101,7 @@ std::string judge_answers(c10d::Store& store, int ranks, const std::string& own_
 // else runs each wait is for a core. Many ranks have smaller ones, so that it does not add up.
 ArenaShape arena_shape(int ranks) {
   constexpr std::size_t kMost = std::size_t{1} << 19, kLeast = std::size_t{1} << 16;
-  constexpr std::size_t kAll = std::size_t{1} << 22;  // of one slot of each
+  constexpr std::size_t kAll = std::size_t{1} << 22;  // one slot of all ranks
   const std::size_t each = kAll / static_cast<std::size_t>(ranks) / 64 * 64;
   return {.ranks = ranks, .slots = 4, .slot_bytes = std::clamp(each, kLeast, kMost)};
 }

@@ -37,13 +37,13 @@ SCALETRAIN_INLINE bool is_nan(Number value) {
 template <Operation kOperation, class Number>
 SCALETRAIN_INLINE Number join(Number a, Number b) {
   if constexpr (kOperation == Operation::MAX) {
-    return b > a || is_nan(b) ? b : a;  // what is not a number stays
+    return b > a || is_nan(b) ? b : a;  // NaN stays
   } else if constexpr (kOperation == Operation::MIN) {
     return b < a || is_nan(b) ? b : a;
   } else if constexpr (std::is_same_v<Number, bool>) {
     return a || b;
   } else if constexpr (std::is_integral_v<Number>) {
-    using Unsigned = std::make_unsigned_t<Number>;  // which may overflow
+    using Unsigned = std::make_unsigned_t<Number>;  // unsigned overflow is defined
     return static_cast<Number>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   } else {
     return a + b;
@@ -60,7 +60,7 @@ SCALETRAIN_INLINE void combine_two(const Number* a, const Number* b, Number* out
   }
 }
 
-constexpr std::size_t kBlockNumbers = 512;  // that stay in the first cache
+constexpr std::size_t kBlockNumbers = 512;  // they fit into the L1 cache
 
 template <Operation kOperation, class Number>
 SCALETRAIN_INLINE void combine_block(Parts parts, std::size_t begin, Number* out,

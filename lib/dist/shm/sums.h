@@ -10,7 +10,7 @@
 
 namespace scaletrain::dist {
 
-// Whether `combine` has it: SUM, AVG (of floating-point numbers), MAX and MIN of fp64, fp32, bf16,
+// True if `combine` has it: SUM, AVG (of floating-point numbers), MAX and MIN of fp64, fp32, bf16,
 // fp16, signed and unsigned bytes, int16, int32, int64 and bool (where a sum is "or").
 bool can_combine(c10::ScalarType type, c10d::ReduceOp::RedOpType operation);
 

@@ -30,11 +30,11 @@ Counts counts_for_this_rank(const Counts& counts, const units::ExpertCut& cut) {
 Tensor answers_of_ranks(const Tensor& rows, const Counts& counts, const units::ExpertCut& cut,
                         const Answer& answer) {
   const auto ranks = static_cast<std::size_t>(cut.ranks);
-  const std::size_t experts = counts.size() / ranks;  // of this rank
+  const std::size_t experts = counts.size() / ranks;  // experts on this rank
   const Counts here = counts_for_this_rank(counts, cut);
   const Counts send = sums_by_rank(counts, ranks), receive = sums_by_rank(here, ranks);
 
-  // By rank and there by expert, as they came; an expert takes those of all ranks at once.
+  // Received rows are ordered by rank, then expert; an expert takes those of all ranks at once.
   std::vector<Tensor> parts = cut.move(rows, send, receive).split_with_sizes(here);
   for (std::size_t expert = 0; expert < experts; ++expert) {
     std::vector<Tensor> taken;

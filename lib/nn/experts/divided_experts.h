@@ -18,11 +18,11 @@ class ExpertLayer {
  public:
   virtual ~ExpertLayer() = default;
   virtual std::int64_t experts() const = 0;
-  // From here on it runs the experts of this rank alone, a divisor of their number on each.
+  // Makes the layer run only this rank's experts; each rank has the same number of them.
   virtual void divide(units::ExpertCut cut) = 0;
-  // So many ranks each have a part of every expert, whose last product is cut by its inputs and has
-  // no bias, and all of the rest; they run it on the same tokens. From here on the answers are
-  // added up once, by `sum`, behind their weights: what the layer computes in between has on each
+  // Tensor-parallel experts: each of `ranks` ranks has a part of every expert, whose last product
+  // is row-parallel without a bias, and all of the rest; they run it on the same tokens. `sum` then
+  // adds up the answers once, after their weights: what the layer computes in between has on each
   // rank its part of the gradients.
   virtual void cut_experts(units::Exchange sum, int ranks) = 0;
   // So many ranks have other tokens of the same sequences, as many each: what it makes of all of
@@ -30,7 +30,7 @@ class ExpertLayer {
   virtual void share_tokens(units::Exchange sum, int ranks) = 0;
 };
 
-// What an expert, by its number, answers to rows [rows, dim].
+// Applies an expert, by its number, to rows [rows, dim].
 using Answer = std::function<at::Tensor(std::size_t expert, const at::Tensor& rows)>;
 
 // The answers to `rows`, which are sorted by expert, `counts` of each: those of this rank's experts

@@ -1,4 +1,4 @@
-// Which experts take which tokens: a mixture of experts but for the experts.
+// Routing of a mixture of experts: assigns tokens to experts.
 //
 // Tokens are taken to their experts as rows that are sorted by expert, so that each expert
 // multiplies all of its rows at once, and the experts' answers are taken back. Both are one gather
@@ -16,7 +16,7 @@ struct Routing {
   std::int64_t choices = 0;        // experts of a token
   at::Tensor weights;              // [choices, tokens] fp32: of its experts, 0 of one that drops it
   at::Tensor chosen;               // [experts] int64: by how many tokens, dropped ones too
-  std::vector<std::int64_t> rows;  // of each expert, the first one's first
+  std::vector<std::int64_t> rows;  // row count of each expert, in order
   // The rows' places among all choices, the first choices of all tokens, then the second ones:
   at::Tensor order;   // [rows] int64: which one a row is
   at::Tensor places;  // [choices * tokens] int64: its row; of one that was dropped any
@@ -42,9 +42,9 @@ at::Tensor to_experts(const at::Tensor& tokens, const Routing& routing);
 // rows [rows, dim] -> tokens [tokens, dim], each the sum of its experts' rows times their weights.
 at::Tensor from_experts(const at::Tensor& rows, const Routing& routing);
 
-// Where biases [experts] move, given how many tokens chose each expert: `rate` up where these were
-// fewer than the mean, `rate` down where they were more (Wang et al., Auxiliary-Loss-Free Load
-// Balancing, 2024, algorithm 1).
+// Returns updated routing biases [experts], given how many tokens chose each expert: `rate` up for
+// fewer than the mean, `rate` down for more (Wang et al., Auxiliary-Loss-Free Load Balancing, 2024,
+// algorithm 1).
 at::Tensor moved_bias(const at::Tensor& bias, const at::Tensor& chosen, double rate);
 
 // The number of choices where all experts have the same part, at most that of experts. `sums` [2,

@@ -29,8 +29,8 @@ void swiglu(std::int64_t count, const float* gate, const float* up, float* y);
 void swiglu_backward(std::int64_t count, const float* gate, const float* up, const float* gradient,
                      float* of_gate, float* of_up);
 
-// The same in bf16, computed in fp32; of gelu ATen has a faster one. Only where
-// core::has_avx512(), as all of these.
+// bf16 variants of the above, computed in fp32, but for gelu, of which ATen has a faster one. They
+// need core::has_avx512(), as all of these do.
 void tanh_gelu(std::int64_t count, const Bf16* x, Bf16* y);
 void tanh_gelu_backward(std::int64_t count, const Bf16* x, const Bf16* gradient, Bf16* result);
 void swiglu(std::int64_t count, const Bf16* gate, const Bf16* up, Bf16* y);

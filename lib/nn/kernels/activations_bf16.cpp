@@ -17,7 +17,7 @@ SCALETRAIN_INLINE __m512 fma(__m512 a, __m512 b, float c) { return fma(a, b, all
 SCALETRAIN_INLINE __m512 exp(__m512 x) {
   constexpr float kLowest = -87.0F, kHighest = 88.0F;
   constexpr float kLog2E = 1.44269504F, kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
-  // Of two, the second is taken where one is NaN, which stays so.
+  // Min and max return their second operand if one is NaN, so a NaN stays.
   x = _mm512_min_ps(all(kHighest), _mm512_max_ps(all(kLowest), x));
   const __m512 whole = _mm512_roundscale_ps(_mm512_mul_ps(x, all(kLog2E)), 0);
   __m512 rest = _mm512_fnmadd_ps(whole, all(kLn2High), x);

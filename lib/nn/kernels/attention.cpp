@@ -36,7 +36,7 @@ void transpose(const AttentionShape& shape, ConstRows rows, std::int64_t width, 
   }
 }
 
-// What of a block of queries is computed: `seen` keys, in memory `width` of them.
+// Extent of a block of queries: `seen` keys are computed, `width` of them in memory.
 struct Block {
   std::int64_t begin, rows, seen, width;
 };

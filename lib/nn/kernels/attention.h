@@ -20,7 +20,7 @@ struct AttentionShape {
   std::int64_t tokens = 0;
   std::int64_t head_dim = 0;  // a multiple of kHeadDimStep
   bool causal = false;        // token i sees the tokens up to i alone
-  float scale = 1;            // of the scores
+  float scale = 1;            // multiplies the scores
 };
 constexpr std::int64_t kHeadDimStep = 8;
 
@@ -32,8 +32,8 @@ std::int64_t attention_scratch(const AttentionShape& shape);
 void attention(const AttentionShape& shape, ConstRows queries, ConstRows keys, ConstRows values,
                Rows output, float* sums, float* scratch);
 
-// The same backward, where the output has `gradient`: sets that of the queries, and adds those of
-// the keys and the values, which several heads of queries may share.
+// Backward of the above, for the output's `gradient`: sets the gradient of the queries and adds to
+// those of the keys and values, which several query heads may share.
 struct AttentionGradients {
   Rows queries, keys, values;
 };

@@ -16,7 +16,7 @@ using vectors::kLanes;
 using vectors::load;
 using vectors::store;
 
-constexpr std::int64_t kTileRows = 6, kTileVectors = 2;  // what AVX2's registers hold
+constexpr std::int64_t kTileRows = 6, kTileVectors = 2;  // fits AVX2's registers
 
 // kRows rows and kVectors * kLanes columns of the product, which begin at `out`.
 template <std::size_t kRows, std::size_t kVectors>

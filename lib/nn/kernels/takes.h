@@ -1,4 +1,4 @@
-// Which tensors the kernels of this folder take; of all others ATen does the same.
+// Tells which tensors the kernels of this folder take; ATen does the same for all others.
 #pragma once
 
 #include <ATen/autocast_mode.h>

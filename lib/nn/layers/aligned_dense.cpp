@@ -14,7 +14,7 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kMultiple = 64;         // of the widened outputs
+constexpr std::int64_t kMultiple = 64;         // outputs are padded to it
 constexpr std::int64_t kRead = 8;              // numbers of 16 bits in 16 bytes
 constexpr std::int64_t kFewestOutputs = 1024;  // less is not worth the copies
 

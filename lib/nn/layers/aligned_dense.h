@@ -5,9 +5,9 @@
 
 namespace scaletrain::nn {
 
-// Whether a product of `input` [..., in] and `weight` [out, in] in 16 bits gains: on a CUDA device
-// cuBLAS reads 16 bytes at a time where rows begin at such addresses, and GPT-2's 50,257 tokens
-// leave them (NVIDIA, Matrix Multiplication Background User's Guide).
+// True if a 16-bit product of `input` [..., in] and `weight` [out, in] gains: on a CUDA device
+// cuBLAS reads 16 bytes at a time if rows begin at such addresses, and GPT-2's 50,257 tokens break
+// that alignment (NVIDIA, Matrix Multiplication Background User's Guide).
 bool aligned_dense_takes(const at::Tensor& input, const at::Tensor& weight);
 
 // at::linear of weights that are widened by rows of zeros to a multiple of 64; the result

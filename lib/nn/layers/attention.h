@@ -32,7 +32,7 @@ class Attention : public Drawing {
                      const units::Context& context = {}) const;
 
  private:
-  // Whether nothing but queries, keys and values matters.
+  // True if the output depends only on queries, keys and values.
   bool is_plain(const units::Context& context) const;
 
   Options options_;

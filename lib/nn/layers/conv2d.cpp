@@ -82,8 +82,8 @@ Met met_at(std::int64_t place, std::int64_t outputs, std::int64_t inputs, std::i
   return {first, std::max<std::int64_t>(0, end - first), first * stride + place - padding};
 }
 
-// The same where each channel is a group: for each kernel place the sum over the positions of
-// gradient times input, all channels side by side. Large kernels alone are faster for it.
+// Depthwise variant: for each kernel place the sum over the positions of gradient times input, all
+// channels side by side. Large kernels alone are faster for it.
 constexpr std::int64_t kLargeKernel = 5;
 
 Tensor depthwise_gradient(const Tensor& gradient, const Tensor& input, const Tensor& kernel,

@@ -57,7 +57,7 @@ class Dense : public torch::autograd::Function<Dense> {
   }
 };
 
-// Whether the product is worth a call of oneDNN.
+// True if the product is large enough for a call of oneDNN.
 bool is_large(const Tensor& input, const Tensor& weight) {
   const std::int64_t rows = input.numel() / std::max<std::int64_t>(input.size(-1), 1);
   return kernels::takes(input) && kernels::takes(weight) && rows >= kFewestRows &&

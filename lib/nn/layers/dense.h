@@ -10,7 +10,7 @@ namespace scaletrain::nn {
 // vectors of an AMD processor (docs/lab/performance.md).
 at::Tensor dense(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias = {});
 
-// The same, and 0 where that is below 0.
+// Returns dense() followed by ReLU.
 at::Tensor dense_relu(const at::Tensor& input, const at::Tensor& weight,
                       const at::Tensor& bias = {});
 

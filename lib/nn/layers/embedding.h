@@ -18,9 +18,9 @@ class Embedding : public Layer {
   // ids [...] int64, 0..rows-1 -> [..., dim].
   at::Tensor forward(const at::Tensor& ids) const;
 
-  // The scores of every row for each vector, by the same table: [..., dim] -> [..., rows]. What a
-  // language model's head is where it is tied to its embedding (Press and Wolf, Using the Output
-  // Embedding to Improve Language Models, 2016).
+  // The scores of every row for each vector, by the same table: [..., dim] -> [..., rows]. It is
+  // the head of a language model with tied embeddings (Press and Wolf, Using the Output Embedding
+  // to Improve Language Models, 2016).
   at::Tensor scores(const at::Tensor& input) const;
 
   // `count` rows from row `begin` on, [count, dim].

@@ -79,7 +79,7 @@ kernels::ConstRows floats_of(const Tensor& part, std::int64_t batch, std::int64_
   return {floats, head_dim};
 }
 
-// Where a head's floats are written or, where they are zeros, added to: put_back() is to follow.
+// Returns rows to write a head's floats to or, if zeroed, add to; put_back() must follow.
 kernels::Rows floats_into(const Tensor& part, std::int64_t batch, std::int64_t head, Room& room) {
   if (part.scalar_type() == at::kFloat) return out_of(part, batch, head);
   const std::int64_t count = part.size(1) * part.size(3);
@@ -100,7 +100,7 @@ void put_back(kernels::Rows floats, const Tensor& part, std::int64_t batch, std:
 // Calls body(batch, key_head, scratch, room) for each head of keys, on all threads.
 template <typename Body>
 void for_each_head(const Parts& parts, const kernels::AttentionShape& shape, const Body& body) {
-  constexpr std::int64_t kMostCopies = 8;  // of a head, in fp32
+  constexpr std::int64_t kMostCopies = 8;  // fp32 copies of a head
   const std::int64_t heads = parts[kKeys].size(2), kept = kernels::attention_scratch(shape);
   const bool is_fp32 = parts[kKeys].scalar_type() == at::kFloat;
   const std::int64_t copies = is_fp32 ? 0 : kMostCopies * shape.tokens * shape.head_dim;

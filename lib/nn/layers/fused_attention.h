@@ -6,8 +6,8 @@
 
 namespace scaletrain::nn {
 
-// Whether the kernel takes it: queries [batch, heads, tokens, head_dim], keys and values alike or
-// with fewer heads, as many tokens of each.
+// True if the kernel takes these: queries [batch, heads, tokens, head_dim]; keys and values of the
+// same shape or with fewer heads.
 bool fused_attention_takes(const at::Tensor& queries, const at::Tensor& keys,
                            const at::Tensor& values);
 
@@ -16,8 +16,8 @@ bool fused_attention_takes(const at::Tensor& queries, const at::Tensor& keys,
 at::Tensor fused_attention(const at::Tensor& queries, const at::Tensor& keys,
                            const at::Tensor& values, bool causal);
 
-// The same of `qkv` [batch, tokens, 3, heads, head_dim], queries, keys and values; its gradient is
-// made in one piece.
+// Fused attention of packed `qkv` [batch, tokens, 3, heads, head_dim] (queries, keys, values); its
+// gradient is one tensor.
 at::Tensor fused_attention(const at::Tensor& qkv, bool causal);
 
 }  // namespace scaletrain::nn

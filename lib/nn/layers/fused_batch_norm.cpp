@@ -33,7 +33,7 @@ class Fused : public torch::autograd::Function<Fused> {
     const auto [output, mean, inverse_deviation] =
         kForward(input, residual, weight, bias, if_defined(options.running_mean),
                  if_defined(options.running_variance), options.momentum, options.eps, options.relu);
-    // Whether a residual's sum was positive is seen in the output alone.
+    // Only the output shows if the sum with a residual was positive.
     const bool keeps_output = residual && options.relu;
     context->save_for_backward(
         {input, weight, bias, mean, inverse_deviation, keeps_output ? output : Tensor()});

@@ -13,13 +13,13 @@ struct FusedBatchNorm {
   at::Tensor running_mean = {}, running_variance = {};  // are moved, if defined
 };
 
-// Whether there are kernels for `input` [batch, channels, height, width], as the residual is, with
-// fp32 parameters: on a CUDA device, in fp32, fp16 or bf16, channels last, with several values of a
-// channel.
+// True if there are kernels for `input` [batch, channels, height, width], a residual of the same
+// shape and fp32 parameters: on a CUDA device, in fp32, fp16 or bf16, channels last, with several
+// values per channel.
 bool fused_batch_norm_takes(const at::Tensor& input, const at::Tensor& residual,
                             const at::Tensor& weight, const at::Tensor& bias);
 
-// Not differentiable twice. The same bits each time.
+// Not differentiable twice. Deterministic: bitwise equal each time.
 at::Tensor fused_batch_norm(const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const FusedBatchNorm& options);
 

@@ -53,7 +53,7 @@ class FusedLayerNorm : public torch::autograd::Function<FusedLayerNorm> {
     const Tensor of_sum = gradients.size() > 1 ? gradients[1] : Tensor();
     const auto branch = static_cast<at::ScalarType>(context->saved_data["branch"].toInt());
     variable_list result(7);
-    Tensor of_branch;               // where it is not the input's
+    Tensor of_branch;               // unless it is the input's
     if (!gradients[0].defined()) {  // nobody has read the output
       result[0] = of_sum;
       if (of_sum.defined()) of_branch = of_sum.to(branch);

@@ -16,9 +16,9 @@ struct LayerNormParameters {
   double eps = 0;
 };
 
-// Whether there are kernels for input [..., channels], a branch alike (undefined: none) and outputs
-// of that type: on a CUDA device, in fp32, fp16 or bf16; branch and output have the input's type,
-// or one 16-bit type beside fp32; an output of a 16-bit input may be fp32.
+// True if there are kernels for input [..., channels], a branch alike (undefined: none) and this
+// output dtype: on a CUDA device, in fp32, fp16 or bf16; branch and output have the input's dtype,
+// or one 16-bit dtype beside fp32; the output of a 16-bit input may be fp32.
 bool fused_layer_norm_takes(const at::Tensor& input, const at::Tensor& branch,
                             const at::Tensor& weight, at::ScalarType output);
 

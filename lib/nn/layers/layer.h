@@ -1,4 +1,4 @@
-// What models are made of: layers that say what their parameters start from.
+// Base of layers, which define the initial values of their parameters.
 //
 // C++ modules have no hooks, so a layer of our own is the place where a layout's exchanges, another
 // number type or a split backward can stand without a model file knowing of them.

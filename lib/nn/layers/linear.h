@@ -20,14 +20,14 @@ class Linear : public Layer {
   explicit Linear(const Options& options);
   Linear(std::int64_t in, std::int64_t out) : Linear({.in = in, .out = out}) {}
 
-  const Options& options() const { return options_; }  // of what this rank has of it
+  const Options& options() const { return options_; }  // sizes are the local shard's
 
   // Multiplies by this from here on.
   void multiply_by(units::LinearProduct product) { product_ = std::move(product); }
 
   // [..., in] -> [..., out].
   at::Tensor forward(const at::Tensor& input) const;
-  // The same, and 0 where that is below 0.
+  // Returns forward() followed by ReLU.
   at::Tensor forward_relu(const at::Tensor& input) const;
 
   // Cut by its outputs or, with an exchange, by its inputs: then the bias is whole and added once.
@@ -44,7 +44,7 @@ class Linear : public Layer {
   Options options_;
   at::Tensor weight_, bias_;
   units::LinearProduct product_;  // empty: at::linear
-  units::Exchange after_;         // of a layer that is cut by its inputs
+  units::Exchange after_;         // row-parallel layers only
 };
 
 }  // namespace scaletrain::nn

@@ -17,7 +17,7 @@ void Norm::initialise(const std::string& name, const at::Tensor& logical,
   logical.fill_(name == "weight" ? 1 : 0);
 }
 
-// Of a kernel of our own. An exchange stays in fp32: its gradients are sums over ranks.
+// Output dtype of the fused kernel. A collective stays in fp32: its gradients are sums over ranks.
 at::ScalarType LayerNorm::output_type(const at::Tensor& input) const {
   if (!at::autocast::is_autocast_enabled(at::kCUDA)) return input.scalar_type();
   const bool by_products = read_by_ == ReadBy::kProducts && !after_;
@@ -62,7 +62,7 @@ BatchNorm::BatchNorm(std::int64_t channels, const Options& options)
 at::Tensor BatchNorm::forward(const at::Tensor& input, const units::Context& context) {
   if (is_fused(input, {})) return fused(input, {}, false, context);
   if (is_training() && !context.again) batches_.add_(1);
-  // What runs again moves copies: it saves as many tensors for backward as it did before.
+  // Recomputation updates copies: it saves as many tensors for backward as the first forward.
   const bool copies = is_training() && context.again;
   return at::batch_norm(input, weight_, bias_, copies ? mean_.clone() : mean_,
                         copies ? variance_.clone() : variance_, is_training(), options_.momentum,

@@ -10,7 +10,7 @@
 
 namespace scaletrain::nn {
 
-// What both have: "weight" and "bias" [channels], which start as one and zero.
+// Common parameters of norms: "weight" and "bias" [channels], which start as one and zero.
 class Norm : public Layer {
  public:
   explicit Norm(std::int64_t channels);
@@ -51,7 +51,7 @@ class LayerNorm : public Norm {
   units::Exchange after_;
 };
 
-// Of maps [batch, channels, height, width] -> the same.
+// Normalises feature maps [batch, channels, height, width] -> the same shape.
 class ImageNorm : public Norm {
  public:
   using Norm::Norm;
@@ -87,7 +87,7 @@ class BatchNorm : public ImageNorm {
   at::Tensor mean_, variance_, batches_;
 
  private:
-  // By the kernels of lib/nn/layers/fused_batch_norm.h, which must take the input.
+  // Use the kernels of lib/nn/layers/fused_batch_norm.h, which must take the input.
   bool is_fused(const at::Tensor& input, const at::Tensor& residual) const;
   at::Tensor fused(const at::Tensor& input, const at::Tensor& residual, bool relu,
                    const units::Context& context);

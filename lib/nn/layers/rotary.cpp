@@ -23,7 +23,7 @@ at::Tensor frequencies(const Rotary::Options& options) {
   return (1 - fast_share) * slow + fast_share * plain;
 }
 
-// By the angles of each token, [tokens, head_dim / 2].
+// Rotates by the angles of each token, [tokens, head_dim / 2].
 at::Tensor turn(const at::Tensor& input, const at::Tensor& cosines, const at::Tensor& sines) {
   const auto halves = input.chunk(2, -1);
   return at::cat({halves[0] * cosines - halves[1] * sines, halves[1] * cosines + halves[0] * sines},

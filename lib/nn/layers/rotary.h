@@ -19,7 +19,7 @@ struct RotaryScaling {
   };
   Kind kind = Kind::kNone;
   double factor = 1;
-  // Of kLlama3: wavelengths above original / low are slow, those below original / high are fast.
+  // For kLlama3: wavelengths above original / low are slow, below original / high are fast.
   double low = 1, high = 4;
   std::int64_t original = 8192;
 };

@@ -17,7 +17,7 @@
 #include "lib/nn/kernels/activations.h"
 #include "lib/nn/kernels/takes.h"
 
-// Of the BLAS in LibTorch, MKL or OpenBLAS; null where that does not show it.
+// BLAS function in LibTorch (MKL or OpenBLAS); null if LibTorch does not export it.
 extern "C" [[gnu::weak]] void sgemm_(const char* a_turned, const char* b_turned, const int* rows,
                                      const int* columns, const int* depth, const float* alpha,
                                      const float* a, const int* a_stride, const float* b,
@@ -30,7 +30,7 @@ namespace {
 using at::Tensor;
 using torch::autograd::variable_list;
 
-// Of a product [rows, out] that sums over `in`, as numbers of BLAS.
+// Sizes of a product [rows, out] that sums over `in`, as BLAS integers.
 struct Sizes {
   int rows, in, out;
 };
@@ -103,7 +103,7 @@ class SmallDense : public torch::autograd::Node {
     const std::lock_guard<std::mutex> lock(mutex_);
     variable_list result(3);
     if (!gradients[0].defined()) return result;
-    // What was not saved may be computed here once more, with a graph.
+    // Tensors that were not saved may be recomputed here, with a graph.
     const Tensor output = output_.unpack(shared_from_this());
     const bool has_input = task_should_compute_output(kInput);
     const bool has_weight = task_should_compute_output(kWeight);
@@ -141,7 +141,7 @@ class SmallDense : public torch::autograd::Node {
   enum Given : std::size_t { kInput, kWeight, kBias };
 
   torch::autograd::SavedVariable input_, weight_, output_;
-  std::vector<std::int64_t> shape_;  // of the input
+  std::vector<std::int64_t> shape_;  // the input's shape
 };
 
 bool is_plain(const Tensor& tensor) { return kernels::takes(tensor) && tensor.is_contiguous(); }
@@ -152,7 +152,7 @@ bool small_dense_takes(const Tensor& input, const Tensor& weight, const Tensor& 
   constexpr std::int64_t kMostNumbers = std::numeric_limits<int>::max();
   if (sgemm_ == nullptr || !is_plain(input) || !is_plain(weight)) return false;
   const std::int64_t dimensions = input.dim();
-  // Of more, at::linear adds the bias afterwards.
+  // With more dimensions, at::linear adds the bias afterwards.
   if (bias.defined() && (!is_plain(bias) || dimensions > 3)) return false;
   // With a dimension of 1 a matrix lies either way, and ATen's calls may be others.
   const std::int64_t in = weight.size(1);

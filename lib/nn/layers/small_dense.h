@@ -5,7 +5,7 @@
 
 namespace scaletrain::nn {
 
-// Whether small_dense() takes these: fp32 on a CPU, side by side in memory. at::linear takes all.
+// True if small_dense() takes these: contiguous fp32 on a CPU. at::linear takes all.
 bool small_dense_takes(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 // input [..., in], weight [out, in], bias [out] or undefined -> [..., out], with `relu` 0 where

@@ -19,7 +19,7 @@ using SumOverRanks = std::function<void(const Tensor&)>;
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
 
-// Of the samples of all ranks, [channels] in the type of the norm's parameters.
+// Moments over the samples of all ranks, [channels] in the dtype of the norm's parameters.
 struct BatchMoments {
   Tensor mean, variance;  // the variance divides by the count
   Tensor count;           // 0-dim double: values of a channel
@@ -46,7 +46,7 @@ BatchMoments moments_over_ranks(const Tensor& input, at::ScalarType type,
   return {total_mean.to(type), total_variance.to(type), count};
 }
 
-// What the norm as a function of three tensors gives back: the derivative of Ioffe and Szegedy,
+// Backward of the norm as a function of three tensors: the derivative of Ioffe and Szegedy,
 // section 3, with both sums over the batches of all ranks.
 class SyncBatchNormBackward : public torch::autograd::Node {
  public:

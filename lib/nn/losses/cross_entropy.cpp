@@ -57,7 +57,7 @@ class CrossEntropy : public Loss {
 
   double label_smoothing_;
   std::vector<double> class_weights_;
-  at::Tensor weights_;  // the same on the device
+  at::Tensor weights_;  // class_weights_ on the device
   std::optional<units::ClassCut> cut_;
 };
 

@@ -6,7 +6,7 @@
 
 namespace scaletrain::nn {
 
-// Whether there are kernels for logits [rows, classes] and targets [rows]: on a CUDA device, in
+// True if there are kernels for logits [rows, classes] and targets [rows]: on a CUDA device, in
 // fp32, fp16 or bf16, with class numbers as targets.
 bool fused_cross_entropy_takes(const at::Tensor& logits, const at::Tensor& targets);
 

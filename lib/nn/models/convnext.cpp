@@ -41,10 +41,10 @@ struct ConvNextShape {
 
 struct ConvNextConfig {
   ConvNextShape shape;
-  std::int64_t channels = 0;  // of an image
+  std::int64_t channels = 0;  // image channels
   std::int64_t patch_size = 0;
   double drop_path = 0;
-  double layer_scale = 0;  // what it starts from; 0: none
+  double layer_scale = 0;  // initial value; 0: none
 };
 
 std::shared_ptr<Conv2d> patch_conv(std::int64_t in, std::int64_t out, std::int64_t size) {

@@ -187,7 +187,7 @@ class Gpt2 : public Model {
   }
 
  private:
-  // What is added for where each of the tokens stands: [tokens, dim], or [batch, tokens, dim].
+  // Returns the position embeddings: [tokens, dim], or [batch, tokens, dim].
   Tensor places(std::int64_t tokens, const Context& context) const {
     if (context.positions.defined()) return positions_->forward(context.positions);
     return positions_->rows(context.cache ? context.cache->length() : 0, tokens);

@@ -111,7 +111,7 @@ class LlamaBlock : public torch::nn::Module {
   std::shared_ptr<FeedForward> mlp_;
 };
 
-// What Hugging Face calls "model": all but the head.
+// Hugging Face's "model": all but the head.
 class LlamaTrunk : public torch::nn::Module {
  public:
   LlamaTrunk(const LlamaConfig& config, const FeedForwards& feed_forwards)

@@ -24,13 +24,13 @@ struct LlamaConfig {
   std::int64_t head_dim() const { return dim / heads; }
 };
 
-// What a recipe says of it. Throws core::RecipeError for heads of an odd width.
+// Reads the configuration from a recipe. Throws core::RecipeError for heads of an odd width.
 LlamaConfig llama_config(const recipe::Model& model);
 
 // A linear layer as the family has them: without a bias.
 std::shared_ptr<Linear> make_projection(std::int64_t in, std::int64_t out);
 
-// What comes after a block's second norm.
+// Feed-forward part of a block, after its second norm.
 class FeedForward : public torch::nn::Module {
  public:
   // `flow`[0] [batch, tokens, dim] -> what the block adds to the tokens; and what else goes from
@@ -39,7 +39,7 @@ class FeedForward : public torch::nn::Module {
 };
 
 struct FeedForwards {
-  std::string name;  // of each one, in its block
+  std::string name;  // module name in its block
   std::function<std::shared_ptr<FeedForward>(std::int64_t block)> make;
 };
 
@@ -53,7 +53,7 @@ class Llama : public Model {
   // As Hugging Face's _init_weights().
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
-  // Of all that Llama has.
+  // Tensor-parallel rules of all layers of Llama.
   std::vector<units::TensorRule> tensor_plan() const override;
   units::WeightRules weight_rules() const override;
 

@@ -43,7 +43,7 @@ class Expert : public torch::nn::Module {
         down_(register_module("w2", make_projection(config.hidden, config.dim))),
         up_(register_module("w3", make_projection(config.dim, config.hidden))) {}
 
-  // [rows, dim] -> the same. Of no rows the weights have gradients of 0.
+  // [rows, dim] -> the same shape. Without rows the gradients of the weights are 0.
   Tensor forward(const Tensor& rows) {
     return down_->forward(swiglu(gate_->forward(rows), up_->forward(rows)));
   }
@@ -52,7 +52,7 @@ class Expert : public torch::nn::Module {
   std::shared_ptr<Linear> gate_, down_, up_;
 };
 
-// What MixtralExperts counts, behind the tokens that chose each expert.
+// Counters of MixtralExperts, stored after the number of tokens that chose each expert.
 enum Counted : std::int64_t { kDropped, kBalanceLoss, kBatches, kCounted };
 
 class MixtralExperts : public FeedForward, public ExpertLayer {
@@ -85,7 +85,7 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
     if (sum_parts_) flow[0] = sum_parts_(flow[0]);
     if (!is_training()) return flow;
     if (config_.balance_loss > 0) balance(routing, probabilities, flow);
-    if (!context.again) count(routing, flow);  // what runs again chooses the same experts
+    if (!context.again) count(routing, flow);  // recomputation routes alike
     return flow;
   }
 
@@ -100,7 +100,7 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
     token_ranks_ = ranks;
   }
 
-  // Of the batches since the last call, [experts + kCounted] doubles.
+  // Returns the counts of the batches since the last call, [experts + kCounted] doubles.
   Tensor take() {
     const Tensor counted = std::exchange(counted_, {});
     return counted.defined() ? counted
@@ -130,8 +130,8 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
     return answers.empty() ? rows : at::cat(answers);
   }
 
-  // The same numbers; of their gradient, which all ranks that have parts of the experts know, this
-  // rank's part.
+  // Returns its input; backward divides the gradient by `parts_`, since each of the ranks with
+  // parts of the experts has the full gradient.
   Tensor gradient_part(const Tensor& probabilities) const {
     if (parts_ == 1) return probabilities;
     const Tensor plain = probabilities.detach();
@@ -169,7 +169,7 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
   units::Exchange sum_parts_;            // empty: they are whole
   int parts_ = 1;                        // ranks that have one of each
   units::Exchange sum_tokens_;           // empty: this rank has all of its sequences
-  int token_ranks_ = 1;                  // that share them
+  int token_ranks_ = 1;                  // ranks that share the sequences
   Tensor bias_;                          // undefined: the probabilities alone choose
   Tensor counted_;                       // see take(); undefined: nothing yet
 };

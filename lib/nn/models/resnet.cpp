@@ -32,16 +32,16 @@ using units::Flow;
 
 enum class BlockKind { kBasic, kBottleneck };
 
-// What the members of the family differ in.
+// Parameters in which the members of the family differ.
 struct ResNetShape {
   BlockKind kind = BlockKind::kBasic;
   std::array<int, 4> depths{};                // blocks in each stage
-  std::int64_t groups = 1, group_width = 64;  // of a 3x3 convolution, where a stage is 64 wide
+  std::int64_t groups = 1, group_width = 64;  // 3x3 convolution, for a stage 64 wide
 };
 
 struct ResNetConfig {
   ResNetShape shape;
-  std::int64_t channels = 0;  // of an image
+  std::int64_t channels = 0;  // image channels
   std::string norm;           // lib/nn/layers/image_norm.h
   bool deep_stem = false, zero_init_residual = false;
 };
@@ -86,7 +86,7 @@ class DeepStem : public torch::nn::Module {
   std::vector<std::shared_ptr<ImageNorm>> norms_;
 };
 
-// What brings a block's input to the shape of its output: a strided 1x1 convolution, or with the
+// Shortcut that maps a block's input to its output shape: a strided 1x1 convolution, or with the
 // "d" stem the mean of 2x2 and one without a stride, and a norm.
 class Shortcut : public torch::nn::Module {
  public:
@@ -212,7 +212,7 @@ class ResNet : public Model {
   }
 
  private:
-  // Of a block: "layer1.0.bn2.weight" where a block has two convolutions.
+  // True for a block's last norm: "layer1.0.bn2.weight" where a block has two convolutions.
   bool is_last_norm(const std::string& name) const {
     return name.starts_with("layer") && name.ends_with(last_norm_);
   }
@@ -222,7 +222,7 @@ class ResNet : public Model {
   std::shared_ptr<Conv2d> stem_;         // either this
   std::shared_ptr<DeepStem> deep_stem_;  // or this
   std::shared_ptr<ImageNorm> stem_norm_;
-  std::vector<std::pair<std::string, std::shared_ptr<Block>>> blocks_;  // by their paths
+  std::vector<std::pair<std::string, std::shared_ptr<Block>>> blocks_;  // with their paths
   std::shared_ptr<Linear> head_;
 };
 

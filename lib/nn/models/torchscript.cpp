@@ -34,7 +34,7 @@ constexpr const char* kHowMade =
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// Of what the interpreter throws the last lines say what happened, the ones before where.
+// The last lines of an interpreter error say what happened, the ones before where.
 std::string reason_of(const std::string& text) {
   constexpr std::string_view kBegin = "RuntimeError: ";
   const std::size_t found = text.rfind(kBegin);

@@ -37,11 +37,11 @@ constexpr double kStd = 0.02;
 constexpr double kEps = 1e-6;
 
 struct VitConfig {
-  std::int64_t channels = 0;  // of an image
+  std::int64_t channels = 0;  // image channels
   std::int64_t patch_size = 0, dim = 0, depth = 0, heads = 0, hidden = 0, patches = 0;
   double dropout = 0, drop_path = 0;
-  double layer_scale = 0;   // what it starts from; 0: none
-  bool class_token = true;  // which is read; otherwise the mean of all tokens
+  double layer_scale = 0;   // initial value; 0: none
+  bool class_token = true;  // true: the head reads it; false: the mean of all tokens
 
   std::int64_t head_dim() const { return dim / heads; }
 };

@@ -13,8 +13,8 @@ namespace scaletrain::optim {
 namespace {
 
 struct Moments {
-  GroupState average;          // of the gradient
-  GroupState squared_average;  // of its square
+  GroupState average;          // EMA of the gradient
+  GroupState squared_average;  // EMA of its square
 };
 
 // at::_fused_adam_ and at::_fused_adamw_: parameters, gradients, averages, squared averages, their
@@ -74,7 +74,7 @@ class Adam : public Optimizer {
   Kernel kernel_;
   double beta1_, beta2_, eps_;
   std::vector<ParameterGroup> groups_;
-  std::vector<Moments> moments_;  // of each group
+  std::vector<Moments> moments_;  // one per group
   at::Tensor steps_;              // number of updates so far, a 0-dim float as the kernel wants it
 };
 

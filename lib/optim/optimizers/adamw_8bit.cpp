@@ -14,7 +14,7 @@
 namespace scaletrain::optim {
 namespace {
 
-using CodedMoments = std::array<CodedAverage, 2>;  // of the gradient, of its square
+using CodedMoments = std::array<CodedAverage, 2>;  // EMA of the gradient, EMA of its square
 
 class AdamW8bit : public TensorOptimizer {
  public:

@@ -51,8 +51,8 @@ class NAdam : public ForeachOptimizer {
   }
 
   double beta1_, beta2_, eps_, momentum_decay_;
-  at::Tensor product_;                   // of the momenta so far
-  at::Tensor momentum_, next_momentum_;  // of this step and the next
+  at::Tensor product_;                   // product of the momenta so far
+  at::Tensor momentum_, next_momentum_;  // momenta of this and the next step
   at::Tensor running_product_;           // with this step's
 };
 

@@ -80,8 +80,8 @@ class ScheduleFreeAdamW : public ForeachOptimizer {
   }
 
   double beta1_, beta2_, eps_, weight_lr_power_;
-  at::Tensor weight_sum_;  // of the steps so far
-  at::Tensor share_;       // of this step in the average
+  at::Tensor weight_sum_;  // sum over the steps so far
+  at::Tensor share_;       // this step's share of the average
   std::vector<NamedParameter> parameters_;
 };
 

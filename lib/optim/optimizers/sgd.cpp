@@ -51,7 +51,7 @@ class Sgd : public Optimizer {
   double momentum_;
   bool nesterov_;
   std::vector<ParameterGroup> groups_;
-  std::vector<GroupState> velocities_;  // of each group; empty without momentum
+  std::vector<GroupState> velocities_;  // one per group; empty without momentum
 };
 
 }  // namespace

@@ -77,7 +77,7 @@ class Soap : public TensorOptimizer {
     if (one.tried % frequency_ == 0) renew(one.states, squares);
   }
 
-  // What is taken from a parameter, by an average and a gradient in any basis.
+  // Returns Adam's update of a parameter, for an average and a gradient in any basis.
   at::Tensor adam(const at::Tensor& average, const at::Tensor& gradient, const at::Tensor& squares,
                   const TensorStep& one) const {
     squares.mul_(beta2_).addcmul_(gradient, gradient, 1 - beta2_);

@@ -11,7 +11,7 @@
 namespace scaletrain::optim {
 namespace {
 
-// From 1 to 0.
+// Decay factor of the cooldown, falling from 1 to 0.
 double fall(const std::string& shape, double progress) {
   if (shape == "cosine") return (1 + std::cos(std::numbers::pi * progress)) / 2;
   return shape == "1-sqrt" ? 1 - std::sqrt(progress) : 1 - progress;
