@@ -70,7 +70,7 @@ class HostTensors {
   std::optional<Refused> refused_;
 };
 
-// Tells whether the floating-point dtype of a file's tensors may differ from their destination's.
+// Floating-point dtypes of a file's tensors: the same as their destinations', or any.
 enum class Types { kSame, kAnyFloating };
 
 // One file of a checkpoint, compared with the tensors that it is to fill.

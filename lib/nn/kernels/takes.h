@@ -1,4 +1,4 @@
-// Tells which tensors the kernels of this folder take; ATen does the same for all others.
+// Chooses the tensors that the kernels of this folder take; ATen does the same for all others.
 #pragma once
 
 #include <ATen/autocast_mode.h>
