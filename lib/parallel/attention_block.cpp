@@ -13,11 +13,11 @@ namespace {
 
 using at::Tensor;
 
-constexpr std::int64_t kQueries = 256;  // at a time
+constexpr std::int64_t kQueries = 256;  // queries of a tile
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-// Some of a block's queries and the keys that they see, with the heads that one head of keys serves
-// one behind the other: [batch, key heads, heads of each x queries, head_dim] fp32.
+// Some of a block's queries and the keys that they see. Query heads that share a key head are
+// stacked: [batch, key heads, query heads per key head x queries, head_dim] fp32.
 class Tile {
  public:
   Tile(const Tensor& queries, const KeyBlock& block, const Visible& visible, std::int64_t first,
@@ -33,17 +33,17 @@ class Tile {
         values_(keys_of(block.values)),
         hidden_(hidden(visible)) {}
 
-  // Of [batch, heads, queries, ...] those of this tile.
+  // Slices this tile's queries from [batch, heads, queries, ...] and stacks their heads.
   Tensor rows_of(const Tensor& all) const {
     return all.narrow(2, first_, count_).unflatten(1, {key_heads_, served_}).flatten(2, 3);
   }
-  // The way back, to be added to or copied into that place.
+  // Inverse of rows_of(): the result has the shape of the slice of queries.
   Tensor back(const Tensor& rows) const {
     return rows.unflatten(2, {served_, count_}).flatten(1, 2);
   }
   Tensor keys_of(const Tensor& all) const { return units::widened(all.narrow(2, 0, keys_seen_)); }
 
-  // [batch, key heads, rows, keys]; minus infinity where a key is not seen.
+  // Returns [batch, key heads, rows, keys]; minus infinity where a key is masked.
   Tensor scores() const {
     Tensor scores = queries_.matmul(keys_.transpose(-2, -1));
     if (hidden_.defined()) {
@@ -53,12 +53,12 @@ class Tile {
   }
 
   double scale() const { return scale_; }
-  const Tensor& queries() const { return queries_; }  // times the scale
+  const Tensor& queries() const { return queries_; }  // multiplied by the scale
   const Tensor& keys() const { return keys_; }
   const Tensor& values() const { return values_; }
 
  private:
-  // [batch or 1, 1, 1, queries, keys] bool; undefined: nothing.
+  // Returns true at masked pairs, [batch or 1, 1, 1, queries, keys]; undefined: no mask.
   Tensor hidden(const Visible& visible) const {
     Tensor hidden;
     if (visible.causal) {
@@ -118,7 +118,8 @@ void attend(const Tensor& queries, const KeyBlock& block, const Visible& visible
                   const Mixed there = mixed.rows(first, count);
                   const Tensor before = tile.rows_of(mixed.sums);
                   const Tensor scores = tile.scores();
-                  // Of what is known already the sum is finite, even where no key is seen here.
+                  // `before` is finite after the first block, so masked rows of this block give no
+                  // NaN.
                   const Tensor sums = at::logaddexp(before, scores.logsumexp(-1));
                   const Tensor weights = scores.sub_(sums.unsqueeze(-1)).exp_();
                   const Tensor added = weights.matmul(tile.values());

@@ -1,9 +1,9 @@
-// Softmax attention of some queries on some keys at a time: what blocks of keys give one after the
-// other is merged into attention on all of them (Milakov and Gimelshein, Online normalizer
-// calculation for softmax, 2018; backward as in Dao et al., FlashAttention, 2022, appendix B.4).
+// Blockwise softmax attention: attention of some queries to one block of keys after the other is
+// merged into attention to all keys (Milakov and Gimelshein, Online normalizer calculation for
+// softmax, 2018; backward as in Dao et al., FlashAttention, 2022, appendix B.4).
 //
-// Computed in fp32, or in fp64 for such tensors; a few queries at a time, so that no scores of
-// a whole block are in memory.
+// Computes in fp32, or in fp64 for fp64 tensors, and for a few queries at a time, so that the
+// scores of a whole block are never in memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,47 +12,48 @@
 
 namespace scaletrain::parallel {
 
-// Which of a block's pairs of query and key count.
+// Mask of a block: the pairs of a query and a key that take part in attention.
 struct Visible {
-  // Query number i sees keys 0 to i alone; otherwise all.
+  // True: query i sees keys 0 to i only. False: it sees all keys.
   bool causal = false;
-  // Those of the same document alone, [batch, queries] and [batch, keys]; undefined: all.
+  // Document numbers, [batch, queries] and [batch, keys]: a query sees keys of its own document
+  // only; undefined: of all documents.
   at::Tensor query_documents = {}, key_documents = {};
 };
 
-// Keys and values [batch, key heads, keys, head_dim], each head of which serves as many
-// neighbouring heads of queries.
+// Keys and values, [batch, key heads, keys, head_dim]. Each key head serves an equal number of
+// adjacent query heads (grouped-query attention).
 struct KeyBlock {
   at::Tensor keys, values;
 };
 
-// What queries have of the keys so far.
+// Attention of the queries to all blocks of keys merged so far.
 struct Mixed {
   at::Tensor output;  // [batch, heads, queries, head_dim] fp32
-  at::Tensor sums;    // [batch, heads, queries] fp32: logarithms of the sums of exponentials
+  at::Tensor sums;    // [batch, heads, queries] fp32: log of the sum of exponentials
 
-  // Of no key yet.
+  // Initial value: no key merged yet.
   static Mixed none(const at::Tensor& queries);
-  // The same memory, of `count` queries from `first` on.
+  // Views of `count` queries from `first` on; they share this one's memory.
   Mixed rows(std::int64_t first, std::int64_t count) const;
 };
 
-// Adds the keys of `block` to what `queries` [batch, heads, queries, head_dim] have. Of the first
-// block each query sees a key.
+// Merges the keys of `block` into `mixed` of `queries`, [batch, heads, queries, head_dim]. Each
+// query must see at least one key of the first block that is merged.
 void attend(const at::Tensor& queries, const KeyBlock& block, const Visible& visible,
             const Mixed& mixed);
 
-// What backward starts from: gradients and `mixed` of all blocks.
+// Inputs of the backward pass, computed from the attention to all blocks.
 struct MixedGradient {
-  at::Tensor output;  // of it, [batch, heads, queries, head_dim] fp32
-  at::Tensor along;   // [batch, heads, queries] fp32: sums of its products with the output
-  at::Tensor sums;    // Mixed's
+  at::Tensor output;  // gradient of the output, [batch, heads, queries, head_dim] fp32
+  at::Tensor along;   // [batch, heads, queries] fp32: dot product of that gradient and output
+  at::Tensor sums;    // Mixed::sums
 
   MixedGradient rows(std::int64_t first, std::int64_t count) const;
 };
 
-// Adds what a block gives to the gradients of `queries` and of its keys and values, all of them
-// fp32 (fp64).
+// Adds one block's contribution to the gradients of the queries, `of_queries`, and of its keys and
+// values, `of_block`; all of them are fp32 (or fp64).
 void attend_backward(const at::Tensor& queries, const KeyBlock& block, const Visible& visible,
                      const MixedGradient& gradient, const at::Tensor& of_queries,
                      const KeyBlock& of_block);

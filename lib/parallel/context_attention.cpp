@@ -25,7 +25,7 @@ using torch::autograd::variable_list;
 constexpr const char* kKeys = "keys and values";
 constexpr const char* kGradients = "gradients of keys and values";
 
-// What attention needs of a batch beside queries, keys and values.
+// Ring, and document numbers of a batch, which masks depend on.
 struct Sequences : torch::CustomClassHolder {
   Sequences(std::shared_ptr<dist::Ring> on, const Tensor& numbers)
       : ring(std::move(on)), documents(static_cast<std::size_t>(ring->places)) {
@@ -40,11 +40,11 @@ struct Sequences : torch::CustomClassHolder {
   const Tensor& documents_at(int place) const { return documents[static_cast<std::size_t>(place)]; }
 
   std::shared_ptr<dist::Ring> ring;
-  std::vector<Tensor> documents;  // of the tokens at each place, [batch, tokens]; or undefined
+  std::vector<Tensor> documents;  // [batch, tokens] for each place of the ring; or undefined
 };
 
-// The pairs of this rank's queries and another one's keys of which any count: queries from
-// `first_query` on, and the first `keys`.
+// The pairs of this rank's queries and another rank's keys that are not masked: queries from
+// `first_query` on, and the first `keys` keys.
 struct Pairs {
   std::int64_t first_query = 0, queries = 0, keys = 0;
   Visible visible = {};
@@ -68,15 +68,15 @@ Pairs pairs_with(const Sequences& sequences, int other, std::int64_t tokens) {
   return pairs;
 }
 
-// Keys and values as they travel, one behind the other in memory.
+// Stacks keys and values into one message.
 Tensor joined(const Tensor& keys, const Tensor& values) { return at::stack({keys, values}); }
 
 KeyBlock first_keys(const Tensor& both, std::int64_t count) {
   return {.keys = both[0].narrow(2, 0, count), .values = both[1].narrow(2, 0, count)};
 }
 
-// Calls body(other, both) with the keys and values of each rank, this one's first, while the next
-// ones are on their way.
+// Calls body(other, both) with the keys and values of each rank, this rank's first, while the next
+// ones are being received.
 template <typename Body>
 void go_around(dist::Ring& ring, Tensor both, const Body& body) {
   for (int step = 0; step < ring.places; ++step) {
@@ -102,13 +102,13 @@ Mixed forward_around(const Sequences& sequences, const Tensor& queries, const Te
   return mixed;
 }
 
-// The gradient of the queries, and that of keys and values, joined; fp32.
+// Gradients of the queries, and of stacked keys and values; fp32.
 struct Gradients {
   Tensor queries, both;
 };
 
-// The gradients of keys and values follow them, one step behind, and are at home after as many
-// steps as there are ranks.
+// Gradients of keys and values travel one step after them around the ring; after as many steps as
+// there are ranks they are back at their own rank.
 Gradients backward_around(const Sequences& sequences, const Tensor& queries, const Tensor& both,
                           const MixedGradient& gradient) {
   const std::int64_t tokens = queries.size(2);
@@ -127,11 +127,11 @@ Gradients backward_around(const Sequences& sequences, const Tensor& queries, con
         queries.narrow(2, pairs.first_query, pairs.queries), first_keys(theirs, pairs.keys),
         pairs.visible, gradient.rows(pairs.first_query, pairs.queries),
         result.queries.narrow(2, pairs.first_query, pairs.queries), first_keys(own, pairs.keys));
-    if (other != ring.place) own.add_(receive(theirs));  // of the ranks that had them before
+    if (other != ring.place) own.add_(receive(theirs));  // sums of the ranks visited before
     ring.to_next.send(own, kGradients);
   });
   result.both = receive(both);
-  ring.to_next.flush();  // not before: the next rank takes its own when it has gone around
+  ring.to_next.flush();  // not earlier: the next rank receives its own at the end of its loop
   return result;
 }
 
@@ -181,7 +181,7 @@ at::Tensor places_on_ring(std::int64_t tokens, int place, int places) {
 }
 
 units::TokenCut token_cut(std::shared_ptr<dist::Ring> ring) {
-  const auto known = std::make_shared<std::map<std::int64_t, Tensor>>();  // by the tokens
+  const auto known = std::make_shared<std::map<std::int64_t, Tensor>>();  // keyed by token count
   return {.places =
               [ring, known](std::int64_t tokens) {
                 Tensor& places = (*known)[tokens];

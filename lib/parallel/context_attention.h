@@ -1,10 +1,9 @@
-// Attention over sequences of which each rank of a ring has some tokens: keys and values go around
-// it (Liu, Zaharia and Abbeel, Ring Attention with Blockwise Transformers, 2023), backward once
-// more, and their gradients with them until they are home.
+// Ring attention (context parallelism): each rank of a ring holds some tokens of every sequence,
+// and keys and values travel around the ring (Liu, Zaharia and Abbeel, Ring Attention with
+// Blockwise Transformers, 2023). In backward they travel once more, together with their gradients.
 //
-// Of n ranks rank i has the chunks i and 2n - 1 - i of 2n that follow each other, so that with
-// causal attention all of them have as many pairs of a query and a key; what no query of a rank
-// sees it does not compute.
+// With n ranks a sequence is divided into 2n chunks; rank i holds chunks i and 2n - 1 - i, so that
+// causal attention costs all ranks the same. Blocks that no query of a rank sees are skipped.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,12 +16,12 @@
 
 namespace scaletrain::parallel {
 
-// Which tokens of a sequence of `tokens` the rank at `place` of `places` has: [tokens / places]
-// int64 on the CPU, ascending. Throws core::RecipeError where twice as many ranks do not divide
-// them.
+// Token positions of the rank at `place` of `places` in a sequence of `tokens`: [tokens / places]
+// int64 on the CPU, ascending. Throws core::RecipeError if `tokens` is not a multiple of 2 x
+// `places`.
 at::Tensor places_on_ring(std::int64_t tokens, int place, int places);
 
-// Of this rank; all that is made of it keeps the ring.
+// Token split of this rank; the result and everything made from it keep the ring alive.
 units::TokenCut token_cut(std::shared_ptr<dist::Ring> ring);
 
 }  // namespace scaletrain::parallel

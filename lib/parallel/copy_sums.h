@@ -1,5 +1,5 @@
-// Gradients of what a rank owns, block by block, added up with those of the ranks that own the same
-// elements: as they are, or compressed (lib/parallel/compress/).
+// All-reduces the gradients of this rank's shards, block by block, over the data-parallel replicas
+// that own the same shards: plain, or compressed (lib/parallel/compress/).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,20 +19,20 @@ namespace scaletrain::parallel {
 
 class CopySums {
  public:
-  // The mesh outlives it.
+  // `mesh` must outlive it.
   CopySums(const GradientExchange& exchange, const dist::Mesh& mesh);
 
-  // One block more, whose gradients lie at `slots`; without any there is nothing to compress.
+  // Adds a block whose gradients lie at `slots`; an empty list: nothing to communicate.
   void add(std::vector<Slot> slots);
   void begin_step(std::int64_t step);
-  // Begins to exchange `flat`, the gradients of block number `block`, which are sums over the shard
-  // axis; all ranks take the blocks in the same order. From finish() on it is divisor() times the
-  // mean over all ranks whose gradients are added up.
+  // Starts to all-reduce `flat`, the gradients of block number `block`, already summed over the
+  // shard axis; all ranks start the blocks in the same order. After finish() it is divisor() times
+  // the mean over all data-parallel ranks.
   void start(std::size_t block, const at::Tensor& flat);
   void finish();
   void end_step(const at::Tensor& found_inf);
 
-  // Compressed sums are divided before they are added, so that halves do not overflow.
+  // Compressed gradients are divided before the sum, so that fp16 does not overflow.
   int divisor() const { return compression_ ? 1 : shards_ * group_.world_size(); }
   std::int64_t bytes() const { return bytes_ + (compression_ ? compression_->bytes() : 0); }
   std::map<std::string, at::Tensor> state();
@@ -40,11 +40,11 @@ class CopySums {
  private:
   dist::Group& group_;
   int shards_;
-  std::unique_ptr<Compression> compression_;  // null: as they are
-  std::vector<int> buckets_;                  // by block its exchange; -1: this rank has none
-  int used_ = 0;                              // of those that it has
-  std::vector<dist::Pending> pending_;        // under way, of plain sums
-  std::vector<BucketExchange*> begun_;        // the same of others
+  std::unique_ptr<Compression> compression_;  // null: plain all-reduce
+  std::vector<int> buckets_;                  // exchange of each block; -1: this rank has none
+  int used_ = 0;                              // number of exchanges
+  std::vector<dist::Pending> pending_;        // plain all-reduces under way
+  std::vector<BucketExchange*> begun_;        // compressed exchanges under way
   std::int64_t bytes_ = 0;
 };
 

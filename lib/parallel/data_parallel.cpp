@@ -22,7 +22,7 @@ std::int64_t bytes_of(const std::vector<units::NamedParameter>& parameters) {
 
 }  // namespace
 
-// A Reducer whose buckets stay as they were given.
+// A Reducer that never rebuilds its buckets.
 class StaticReducer : public c10d::Reducer {
  public:
   StaticReducer(std::vector<at::Tensor> parameters, const BucketLayout& layout,
@@ -35,7 +35,7 @@ class StaticReducer : public c10d::Reducer {
                 /*first_bucket_bytes_cap=*/static_cast<std::int64_t>(kFirstBucketBytes),
                 /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false,
                 /*bucket_bytes_cap_list=*/{}) {
-    has_rebuilt_bucket_ = true;  // otherwise the order of arrival is recorded to rebuild them
+    has_rebuilt_bucket_ = true;  // or else the Reducer records the order of arrival to rebuild them
   }
 };
 
@@ -45,7 +45,7 @@ struct DataParallel::Impl {
   GradientExchange exchange = {};
   BucketLayout layout = {};
   bool synchronize = true;
-  std::int64_t exchanged_bytes = 0;  // by the Reducer itself
+  std::int64_t exchanged_bytes = 0;  // sent by the Reducer itself
   std::unique_ptr<Compression> compression = nullptr;
   std::unique_ptr<StaticReducer> reducer = nullptr;  // null with one rank
 };
@@ -54,7 +54,7 @@ DataParallel::DataParallel(std::vector<units::NamedParameter> parameters, const 
                            GradientExchange exchange)
     : impl_(std::make_unique<Impl>(Impl{
           .mesh = mesh, .parameters = std::move(parameters), .exchange = std::move(exchange)})) {
-  // Ranks of one tensor group have said already who counts what.
+  // The ranks of a tensor-parallel group have set `counts` before.
   const bool counts = mesh.coordinate(core::Axis::kShard) == 0;
   for (units::NamedParameter& parameter : impl_->parameters) {
     parameter.counts = parameter.counts && counts;
@@ -106,7 +106,7 @@ std::map<std::string, at::Tensor> DataParallel::own_state() {
 void DataParallel::begin_micro_step(bool synchronize) { impl_->synchronize = synchronize; }
 
 void DataParallel::prepare_backward(const at::Tensor& loss) {
-  // A backward that was not announced only adds to the gradients.
+  // Without begin_micro_step(true) backward only accumulates (gradient accumulation).
   if (!impl_->reducer || !impl_->synchronize) return;
   impl_->reducer->prepare_for_backward({loss});
   impl_->exchanged_bytes += bytes_of(impl_->parameters);

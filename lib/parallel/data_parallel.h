@@ -1,13 +1,13 @@
-// Data parallelism: every rank holds all of the model. c10d::Reducer, the engine of PyTorch's
-// DistributedDataParallel, sums the gradients of the ranks that train on different samples or on
-// different tokens of the same ones, those of the mesh's gradients(), while backward still runs;
-// where replicas exchange weights now and then, of the ranks that share a replica's samples. Where
-// the recipe compresses them, each bucket goes through lib/parallel/compress/ instead.
+// Data parallelism (DDP): every rank holds the full model. c10d::Reducer, the engine of PyTorch's
+// DistributedDataParallel, all-reduces gradients during backward, over all ranks that train on
+// different samples, or on different tokens of the same samples (the mesh's gradients()). With
+// local SGD it sums only over the ranks of one replica. With gradient compression each bucket goes
+// through lib/parallel/compress/ instead.
 //
-// The buckets hold the parameters in reverse order, about the order in which backward is done with
-// them, of the sizes that lib/parallel/layout.h says. They are never rebuilt: PyTorch's second
-// layout, by the order in which gradients arrived in the first step, would change the order of sums
-// after that step, also after a resume; it was not seen to be faster for ResNet-18 on two CPU ranks
+// Buckets hold the parameters in reverse order, roughly the order in which backward computes
+// gradients; lib/parallel/layout.h sets their sizes. They are never rebuilt: PyTorch rebuilds them
+// after the first step in the order of arrival, which would change the order of sums after that
+// step, also after a resume. Rebuilding showed no gain for ResNet-18 on two CPU ranks
 // (docs/lab/parallelism.md).
 #pragma once
 
@@ -30,9 +30,9 @@ class DataParallel : public Placement {
   ~DataParallel() override;
 
   const std::vector<units::NamedParameter>& owned() const override;
-  // Where no rank has other gradients to add nothing is built.
+  // Builds no Reducer if the group has one rank.
   void start(const BucketLayout& saved) override;
-  // Also with one rank: backward writes the next gradients, which is cheaper than adding to zeros.
+  // Sets gradients to none, also on one rank: writing is cheaper than adding to zeros.
   void zero_grad() override;
   void begin_step(std::int64_t step) override;
   void begin_micro_step(bool synchronize) override;
@@ -40,7 +40,7 @@ class DataParallel : public Placement {
   void end_step(const at::Tensor& found_inf) override;
   std::int64_t exchanged_bytes() const override;
   std::map<std::string, at::Tensor> own_state() override;
-  BucketLayout layout() const override;  // as it is now
+  BucketLayout layout() const override;  // current layout
 
  private:
   struct Impl;

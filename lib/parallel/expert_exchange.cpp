@@ -25,7 +25,7 @@ Tensor move_rows(const Tensor& rows, const Counts& send, const Counts& receive,
   return received;
 }
 
-// The group on its way from forward to backward.
+// Carries the group from forward to backward.
 struct GroupHolder : torch::CustomClassHolder {
   explicit GroupHolder(dist::Group& held) : group(held) {}
   dist::Group& group;

@@ -1,4 +1,4 @@
-// Tokens on their way to the ranks that have their experts.
+// All-to-all of tokens between the ranks that hold the experts of a mixture.
 #pragma once
 
 #include "lib/dist/group.h"
@@ -6,7 +6,7 @@
 
 namespace scaletrain::parallel {
 
-// The ranks of `experts` each have as many; the group outlives it, and what was run with it.
+// Each rank of `experts` holds as many experts; the group must outlive all uses of the result.
 units::ExpertCut expert_cut(dist::Group& experts);
 
 }  // namespace scaletrain::parallel

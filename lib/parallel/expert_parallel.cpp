@@ -13,7 +13,7 @@ namespace {
 
 using units::NamedParameter;
 
-// Those of `lists` in the order in which `all` names them.
+// Merges `lists` in the order of `all`.
 std::vector<NamedParameter> in_order(
     const std::vector<NamedParameter>& all,
     std::initializer_list<const std::vector<NamedParameter>*> lists) {
@@ -28,7 +28,7 @@ std::vector<NamedParameter> in_order(
     result.push_back(std::move(found->second));
     by_name.erase(found);
   }
-  for (auto& [name, one] : by_name) result.push_back(std::move(one));  // not trained
+  for (auto& [name, one] : by_name) result.push_back(std::move(one));  // frozen parameters
   return result;
 }
 
@@ -49,7 +49,7 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
   }
   others_ = make_placement(std::move(others), mesh, sharding, exchange);
 
-  // Of the replicas that share the experts, the first one counts what all of them have.
+  // Parameters that all replicas of the group hold are counted by its first replica only.
   const bool is_first = mesh.experts().rank() < mesh.size(core::Axis::kShard);
   const auto counted_once = [is_first](std::vector<NamedParameter> list) {
     for (NamedParameter& one : list) one.counts = one.counts && is_first;
@@ -64,7 +64,7 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
   }
   owned_ = in_order(parameters, {&owned, &own});
   parts_ = in_order(parameters, {&cut, &own, &absent});
-  // All ranks' losses are weighed for a mean over those that have other tokens.
+  // Each rank's loss is weighted for a mean over all ranks with different tokens.
   dist::Group& same = exchange.same_experts(mesh);
   mean_.emplace(std::move(own), same, exchange.count(mesh), "gradients of the experts",
                 make_compression(exchange.compress, exchange.seed, same));

@@ -1,11 +1,10 @@
-// Experts of a mixture over the ranks that hold them together: each has some experts of each layer,
-// and of everything else what another placement says.
+// Expert parallelism: each rank holds some experts of every mixture layer; another strategy, data
+// parallel or sharded, handles all other parameters.
 //
-// Tokens go to the ranks of their experts (lib/parallel/expert_exchange.h), so an expert's
-// gradients are the sum over all ranks that share the experts as soon as backward is through;
-// behind a step's last backward they are added up over the ranks that have the same experts, one
-// for each copy of the model, perhaps compressed; of copies that exchange weights now and then over
-// those of its own that have other tokens.
+// Tokens travel to the ranks of their experts by all-to-all (lib/parallel/expert_exchange.h). After
+// a backward an expert's gradient is therefore already the sum over the expert-parallel group.
+// After a step's last backward it is all-reduced, perhaps compressed, over the ranks that hold the
+// same experts, one of each group; with local SGD only over those of the rank's own replica.
 #pragma once
 
 #include <map>
@@ -19,18 +18,18 @@
 
 namespace scaletrain::parallel {
 
-// By a parameter's name the rank of the mesh's experts() that has it; the others all have.
+// Rank in the mesh's experts() group for each expert's parameter; all ranks hold the others.
 using ExpertPlaces = std::map<std::string, int>;
 
 class ExpertParallel : public Placement, public UnitHooks {
  public:
-  // The mesh has experts. Parameters of experts that are elsewhere have no memory from start() on.
+  // `mesh` must have experts. Experts of other ranks have no memory after start().
   ExpertParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
                  const ExpertPlaces& places, const Sharding& sharding,
                  const GradientExchange& exchange = {});
 
   const std::vector<units::NamedParameter>& owned() const override { return owned_; }
-  // Of the experts those of other ranks too, without an element.
+  // Includes the experts of other ranks, as tensors without elements.
   const std::vector<units::NamedParameter>& parts() const override { return parts_; }
   void start(const BucketLayout& saved) override;
   void spread_ahead() override { others_->spread_ahead(); }
@@ -46,7 +45,7 @@ class ExpertParallel : public Placement, public UnitHooks {
   void prepare_backward(const at::Tensor& loss) override { others_->prepare_backward(loss); }
   void exchange_rest() override;
   std::int64_t exchanged_bytes() const override;
-  // That of what is no expert's.
+  // Bucket layout of the parameters that belong to no expert.
   BucketLayout layout() const override { return others_->layout(); }
 
   void enter(std::size_t unit, Pass pass) override;
@@ -56,9 +55,9 @@ class ExpertParallel : public Placement, public UnitHooks {
 
  private:
   std::vector<units::NamedParameter> elsewhere_;  // experts of other ranks
-  std::unique_ptr<Placement> others_;             // of what is no expert's
+  std::unique_ptr<Placement> others_;             // strategy of all other parameters
   std::vector<units::NamedParameter> owned_, parts_;
-  std::optional<LateMean> mean_;  // of this rank's experts
+  std::optional<LateMean> mean_;  // reduces gradients of this rank's experts
 };
 
 }  // namespace scaletrain::parallel

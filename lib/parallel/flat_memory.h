@@ -1,16 +1,16 @@
-// Memory of a tensor that comes and goes while views of it stay.
+// Frees and reallocates a tensor's memory while views of it stay.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace scaletrain::parallel {
 
-// Gives the memory of `whole`, and so of all its views, back; nobody may use their values until
-// take_memory(), after which they may be anything.
+// Frees the memory of `whole` and of all its views. Their values must not be used before
+// take_memory(), which allocates memory without initial values.
 void give_memory_back(const at::Tensor& whole);
 void take_memory(const at::Tensor& whole);
 
-// The memory of `whole`, whose elements are shorter ones of another type from here on.
+// A tensor of a smaller dtype on the memory of `whole`, whose values are lost.
 at::Tensor same_memory_as(const at::Tensor& whole, at::ScalarType type);
 
 }  // namespace scaletrain::parallel

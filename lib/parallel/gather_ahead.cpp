@@ -15,7 +15,7 @@ void GatherAhead::start() {
 
 void GatherAhead::await(std::size_t block) {
   begin_before(block + 2);
-  if (block + 2 >= begun_) wait(block);  // the others are there
+  if (block + 2 >= begun_) wait(block);  // earlier blocks were waited for
 }
 
 void GatherAhead::settle() {

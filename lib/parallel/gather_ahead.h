@@ -1,5 +1,5 @@
-// Gatherings of blocks, one behind the other, that an update has changed: they go on while forward
-// comes to each block. Two are under way at a time, as some exchanges need as much memory again.
+// Prefetch: all-gathers of updated parameter blocks overlap with the next forward. Two are under
+// way at a time, as some collectives need as much memory again.
 #pragma once
 
 #include <array>
@@ -14,27 +14,27 @@ class GatherAhead {
  public:
   using Begin = std::function<dist::Pending(std::size_t block)>;
 
-  GatherAhead() = default;  // of no blocks
-  // `begin` asks for a block's gathering, which nothing needs yet.
+  GatherAhead() = default;  // handles no blocks
+  // `begin` starts the all-gather of a block that no computation uses yet.
   GatherAhead(std::size_t blocks, Begin begin);
 
-  // All blocks have changed, and none is under way: begins the first two.
+  // Call after an update has changed all blocks: starts the first two. None may be under way.
   void start();
-  // `block` is there; the one behind it is on its way.
+  // Waits for `block` and starts the next one.
   void await(std::size_t block);
-  // All are there.
+  // Waits for all blocks.
   void settle();
-  // The blocks that have still to begin, which are the last ones.
+  // Number of blocks that were not started yet; they are the last ones.
   std::size_t rest() const { return blocks_ - begun_; }
 
  private:
   void begin_before(std::size_t end);
-  // For the block whose place this one has, or is to have.
+  // Waits for the all-gather that occupies the slot of `block`.
   void wait(std::size_t block);
 
   std::size_t blocks_ = 0, begun_ = 0;
   Begin begin_;
-  std::array<dist::Pending, 2> under_way_;  // by the block's number, even or odd
+  std::array<dist::Pending, 2> under_way_;  // slot: block number modulo 2
 };
 
 }  // namespace scaletrain::parallel

@@ -7,7 +7,7 @@
 
 namespace scaletrain::parallel {
 
-// In each backward; a tensor has one such hook.
+// Calls `arrived` in each backward; a tensor has at most one such hook.
 void on_gradient(const at::Tensor& parameter, std::function<void(const at::Tensor&)> arrived);
 
 }  // namespace scaletrain::parallel

@@ -9,12 +9,12 @@
 namespace scaletrain::parallel {
 namespace {
 
-// Gradients on their way to a mean.
+// A bucket of gradients whose all-reduce is under way.
 struct Bucket {
   std::vector<at::Tensor> gradients;
   at::Tensor flat;
   dist::Pending pending;
-  BucketExchange* exchange = nullptr;  // where they are compressed
+  BucketExchange* exchange = nullptr;  // null: not compressed
 
   void wait() {
     if (exchange == nullptr) return pending.wait();
@@ -70,7 +70,7 @@ void LateMean::exchange() {
     std::vector<at::Tensor> parts;
     for (const std::int64_t number : numbers) {
       const at::Tensor& parameter = parameters_[static_cast<std::size_t>(number)].tensor;
-      // On another rank it may have one.
+      // Another rank may have a gradient, and all ranks must send the same bucket.
       if (!parameter.grad().defined()) parameter.mutable_grad() = at::zeros_like(parameter);
       bucket.gradients.push_back(parameter.grad());
       if (divisor_ > 1) bucket.gradients.back().div_(divisor_);

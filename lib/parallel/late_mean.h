@@ -1,5 +1,5 @@
-// Gradients that are not exchanged during backward: their mean over a group's ranks, bucket by
-// bucket, behind a step's last backward.
+// Averages gradients over a group after a step's last backward, bucket by bucket, instead of during
+// backward.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace scaletrain::parallel {
 
 class LateMean {
  public:
-  // Of `parameters`: the sum over `group`, which outlives it, divided by `count`, a multiple of its
-  // ranks. `name`, of its collectives, is a literal. `compression`, without buckets yet, is of
-  // `group`; null: as they are.
+  // Sums gradients of `parameters` over `group` and divides them by `count`, a multiple of its
+  // size. `group` must outlive this object; `name` of the collectives must be a literal.
+  // `compression` must belong to `group` and have no buckets yet; null: plain all-reduce.
   LateMean(std::vector<units::NamedParameter> parameters, dist::Group& group, int count,
            const char* name, std::unique_ptr<Compression> compression = nullptr);
 
@@ -27,11 +27,11 @@ class LateMean {
   void zero_grad();
   void begin_step(std::int64_t step);
   void end_step(const at::Tensor& found_inf);
-  // Every rank of the group calls it. What has no gradient here has one of zeros then.
+  // Collective. A parameter without a gradient on this rank gets zeros.
   void exchange();
-  // What this rank keeps of them for the next step, by name; its own tensors.
+  // Rank-local state of the compression by name; not copies.
   std::map<std::string, at::Tensor> state();
-  // Bytes of gradients that this rank has given to exchanges so far.
+  // Bytes of gradients that this rank has sent so far.
   std::int64_t exchanged_bytes() const {
     return exchanged_bytes_ + (compression_ ? compression_->bytes() : 0);
   }
@@ -39,7 +39,7 @@ class LateMean {
  private:
   std::vector<units::NamedParameter> parameters_;
   dist::Group& group_;
-  int divisor_;  // of gradients, before they are added up; what compresses divides by the ranks
+  int divisor_;  // divides gradients before the sum; compression divides by ranks itself
   const char* name_;
   BucketLayout buckets_;
   std::unique_ptr<Compression> compression_;

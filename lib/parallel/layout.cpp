@@ -12,12 +12,12 @@
 namespace scaletrain::parallel {
 namespace {
 
-// How much larger a bucket is than the one that follows it: each exchange is done when the next one
-// begins, as long as exchanges take at most 80 % of backward.
+// Ratio of a bucket's size to the next one's: each all-reduce is done when the next one begins, as
+// long as communication takes at most 80 % of backward.
 constexpr double kGrowth = 1.25;
 
-// Takes what comes last of the buckets from `first` on: tensors of one type, of so many bytes at
-// most, but no less than a quarter of them where another one would be too much.
+// Removes tensors of one dtype from the end of the buckets from `first` on, at most `most` bytes of
+// them; takes one more tensor if less than a quarter of `most` would be reached.
 std::vector<std::int64_t> take_last(BucketLayout& layout, std::size_t first,
                                     const std::vector<at::Tensor>& parameters, double most) {
   const auto tensor = [&](std::int64_t number) -> const at::Tensor& {
@@ -39,7 +39,7 @@ std::vector<std::int64_t> take_last(BucketLayout& layout, std::size_t first,
   return taken;
 }
 
-// Divides all but the first bucket anew, from the end on, so that little begins when backward ends.
+// Divides all but the first bucket anew, from the end, so that the last all-reduce is small.
 void divide_last(BucketLayout& layout, const std::vector<at::Tensor>& parameters) {
   const std::size_t first = layout.size() > 1 ? 1 : 0;
   BucketLayout last;
@@ -48,7 +48,7 @@ void divide_last(BucketLayout& layout, const std::vector<at::Tensor>& parameters
     last.push_back(take_last(layout, first, parameters, most));
   }
   layout.insert(layout.end(), last.rbegin(), last.rend());
-  // Of several types: a bucket waits for those before it.
+  // With several dtypes: a bucket waits for the buckets before it.
   std::ranges::sort(layout, std::greater<>(), [](const auto& bucket) { return bucket.back(); });
 }
 
@@ -60,7 +60,7 @@ BucketLayout make_layout(const std::vector<at::Tensor>& parameters) {
   std::vector<std::int64_t> numbers(parameters.size());
   std::iota(numbers.rbegin(), numbers.rend(), 0);
   if (count == 0) return {};
-  // Given the numbers, the function keeps the order and returns them.
+  // compute_bucket_assignment_by_size keeps the order and returns the numbers that it is given.
   const auto [buckets, limits] =
       c10d::compute_bucket_assignment_by_size(reversed, {kFirstBucketBytes, kBucketBytes},
                                               std::vector<bool>(parameters.size(), false), numbers);

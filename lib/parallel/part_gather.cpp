@@ -32,7 +32,7 @@ dist::Pending PartGather::gather(const at::Tensor& whole, const at::Tensor& part
   std::optional<c10::StreamGuard> guard;
   if (copies_) {
     const c10::impl::VirtualGuardImpl device(copies_->device_type());
-    c10::Event computed(copies_->device_type());  // what used the memory of `whole` before
+    c10::Event computed(copies_->device_type());  // work that used the memory of `whole` before
     computed.record(device.getStream(copies_->device()));
     computed.block(*copies_);
     guard.emplace(*copies_);

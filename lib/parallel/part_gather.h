@@ -1,5 +1,4 @@
-// How a block of parameters comes together from the parts of ranks, which may lie in the host's
-// memory.
+// All-gathers a block of parameters from the ranks' shards, which may be offloaded to CPU memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,17 +14,17 @@ namespace scaletrain::parallel {
 
 class PartGather {
  public:
-  // Among `ranks`, which outlive it; `from_host`: their parts lie in the host's memory.
+  // Communicates in `ranks`, which must outlive it; `from_host`: shards lie in CPU memory.
   PartGather(dist::Group& ranks, bool from_host);
 
-  // A copy of this rank's part where it belongs: pinned in the memory of a device's host, so that
-  // copies need no detour.
+  // Copies this rank's shard to where shards are kept; CPU copies of a GPU's shards are pinned, so
+  // that transfers are direct.
   at::Tensor copy_of(const at::Tensor& part) const;
 
-  // Fills `whole`, on the device, from each rank's `part`, which may have a longer type; counts
-  // what this rank sends. From the host's memory, behind the part's `update`, by way of a copy on
-  // the device, on a stream of its own: who changes the part next has waited for the gradients,
-  // behind which all of it is over.
+  // Fills `whole`, on the device, from each rank's `part`, which may have a wider dtype, and counts
+  // the bytes sent. With `from_host` it waits for the shard's `update` and copies the shard to the
+  // device first, on a side stream. The shard must not change before the copy is over, which
+  // waiting for this step's gradients ensures.
   dist::Pending gather(const at::Tensor& whole, const at::Tensor& part, units::HostUpdate* update);
   std::int64_t sent_bytes() const { return sent_bytes_; }
 
@@ -34,7 +33,7 @@ class PartGather {
 
   dist::Group& ranks_;
   bool from_host_;
-  std::optional<c10::Stream> copies_;  // of a device, from the host's memory
+  std::optional<c10::Stream> copies_;  // side stream for copies from CPU memory; none on the CPU
   std::int64_t sent_bytes_ = 0;
 };
 

@@ -70,7 +70,7 @@ at::Tensor& ShardBlock::complete_sums() {
 }
 
 void ShardBlock::drop_sums() {
-  give_memory_back(sums);  // now: who watches the exchange holds the tensor for a while
+  give_memory_back(sums);  // frees it at once: the watchdog of collectives may keep the tensor
   sums.reset();
   has_sum.assign(has_sum.size(), false);
 }

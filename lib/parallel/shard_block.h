@@ -1,5 +1,5 @@
-// One block of parameters that the ranks of a shard axis have a part of each (lib/parallel/
-// sharded.h): its memory, and the gradients that come for it.
+// A flat block of parameters that is sharded over the ranks of the shard axis
+// (lib/parallel/sharded.h): its memory and its gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,50 +17,50 @@
 namespace scaletrain::parallel {
 
 struct ShardBlock {
-  // A part of a parameter that this rank updates, and where it lies in the block's part.
+  // Shard of a parameter that this rank updates; `begin`: its offset in ShardBlock::own.
   struct Owned {
     at::Tensor tensor;
     std::int64_t begin;
   };
 
-  // The parameters become views of `whole`, with the same values.
+  // Makes the parameters views of `whole` without changing their values.
   ShardBlock(FlatPlan given, const std::vector<units::NamedParameter>& all, int ranks,
              at::Device device);
 
-  // From now on the parameters are bf16, in the same memory as before.
+  // Makes the parameters bf16, in the memory that they had before.
   void narrow();
-  // Of `whole` the part of `rank`.
+  // Shard of `rank`, as a view of `whole`.
   at::Tensor place_of(int rank) const;
 
-  // Adds the gradient that the parameter of `slot` has to `sums`, and takes it away.
+  // Adds the gradient of the parameter at `slot` to `sums` and drops the gradient.
   void add_gradient(std::size_t slot);
-  // Whether a parameter has a gradient that was not added yet.
+  // True if the parameter at `slot` has a gradient that add_gradient() has not taken yet.
   bool has_gradient(std::size_t slot) const { return parameters[slot].grad().defined(); }
-  // `sums` without anything undefined; zeros where no gradient has come.
+  // Returns `sums` with zeros for parameters that have no gradient.
   at::Tensor& complete_sums();
-  // Gives the memory of `sums` back.
+  // Frees the memory of `sums`.
   void drop_sums();
-  // Takes all gradients away.
+  // Drops all gradients.
   void zero_grad();
 
   FlatPlan plan;
-  std::size_t number = 0;  // of the rank's blocks
+  std::size_t number = 0;  // index of this block on the rank
   std::vector<FlatRange> gaps;
-  std::vector<at::Tensor> parameters;  // by slot: the model's, views of `whole`
-  at::Tensor whole;                    // [part * ranks]; without memory while it is not there
-  at::Tensor own;                      // [part], what lies here; of `whole` where that stays
-  at::TensorOptions gradients;         // of its parameters, on the device
+  std::vector<at::Tensor> parameters;  // the model's parameters by slot, views of `whole`
+  at::Tensor whole;                    // [part * ranks], unsharded; has no memory while resharded
+  at::Tensor own;                      // [part], local shard; a view of `whole` if that stays
+  at::TensorOptions gradients;         // options of the gradients, on the device
   std::vector<Owned> owned;
-  std::shared_ptr<units::HostUpdate> update;  // of `own`; null where it does not lie on the host
-  std::size_t users = 0;                      // units that are there and use it
-  dist::Pending gathering;                    // the last one
+  std::shared_ptr<units::HostUpdate> update;  // last CPU update of `own`; null: not offloaded
+  std::size_t users = 0;                      // unsharded units that use this block
+  dist::Pending gathering;                    // last all-gather
 
-  at::Tensor sums;                // of gradients, like `whole`; undefined: none has come
-  std::vector<bool> has_sum;      // by slot
-  at::Tensor gradient;            // of `own`; undefined: none yet in this step
-  std::size_t units_to_come = 0;  // that backward is not through with
-  bool is_reduced = false;        // in this backward
-  bool is_with_copies = false;    // `gradient` is on its way to those that own the same
+  at::Tensor sums;                // gradients in the layout of `whole`; undefined: none yet
+  std::vector<bool> has_sum;      // slots whose gradient is in `sums`
+  at::Tensor gradient;            // reduced gradient of `own`; undefined: none in this step
+  std::size_t units_to_come = 0;  // units whose backward is still to come
+  bool is_reduced = false;        // reduce-scattered in this backward
+  bool is_with_copies = false;    // the all-reduce of `gradient` over replicas has started
 };
 
 }  // namespace scaletrain::parallel

@@ -85,15 +85,15 @@ class Sharded::Impl {
   bool reduces_as_bf16_;
   bool parts_on_host_;
   PartGather parts_gather_;
-  std::int64_t exchanged_bytes_ = 0;  // of gradients
+  std::int64_t exchanged_bytes_ = 0;  // bytes of gradients
   std::vector<std::unique_ptr<Block>> blocks_;
-  GatherAhead ahead_;  // of the blocks that stay, behind an update
+  GatherAhead ahead_;  // prefetch of blocks below kParameters, after an update
   std::vector<std::vector<Block*>> of_unit_;
-  std::vector<bool> is_there_;  // by unit, where parameters are cut
+  std::vector<bool> is_there_;  // unsharded units, at kParameters
   std::optional<Reducing> reducing_;
   bool synchronize_ = true;
-  // Of a backward in halves: which one is under way, and of the second the block that gradients
-  // come for.
+  // Half of a backward with deferred weight gradients that is running; in the second half also the
+  // block that gradients arrive for.
   enum class Half { kNone, kInputs, kWeights };
   Half half_ = Half::kNone;
   Block* arriving_ = nullptr;
@@ -120,7 +120,7 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
     Block& block = *blocks_.emplace_back(std::make_unique<Block>(
         std::move(plan), parameters, shards_.world_size(), shards_.device()));
     block.number = blocks_.size() - 1;
-    // What other stages of a pipeline use too lies there as here.
+    // Ignores units of other pipeline stages; a tensor tied with them is stored on both stages.
     std::erase_if(block.plan.units,
                   [&](std::size_t unit) { return !sharding.runs.empty() && !sharding.runs[unit]; });
     for (const std::size_t unit : block.plan.units) of_unit_[unit].push_back(&block);
@@ -134,14 +134,14 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
   }
 }
 
-// What this rank has of them.
+// Creates this rank's shards of the block's parameters.
 void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& parameters) {
   const MemoryPhase phase(MemoryKind::kParameters);
   if (parts_on_host_) block.update = std::make_shared<units::HostUpdate>();
   block.own = block.place_of(shards_.rank());
   if (cuts_parameters()) block.own = parts_gather_.copy_of(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
-  std::vector<Slot> slots;  // what lies of a matrix here is a row
+  std::vector<Slot> slots;  // a matrix's shard counts as one row
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
     const FlatSlot& slot = block.plan.slots[i];
     const NamedParameter& parameter = parameters[slot.parameter];
@@ -195,7 +195,7 @@ void Sharded::Impl::give_back(std::size_t unit) {
   is_there_[unit] = false;
   for (Block* const block : of_unit_[unit]) {
     if (--block->users > 0) continue;
-    std::exchange(block->gathering, dist::Pending()).wait();  // of one that nobody has entered
+    std::exchange(block->gathering, dist::Pending()).wait();  // a prefetch that nobody entered
     give_memory_back(block->whole);
   }
 }
@@ -219,7 +219,7 @@ void Sharded::Impl::enter(std::size_t unit, Pass pass) {
 
 void Sharded::Impl::leave(std::size_t unit, Pass pass) {
   const at::NoGradGuard no_grad;
-  // Backward begins with the last one, where other micro-batches do not come in between.
+  // Backward starts with the last unit, unless a pipeline runs other micro-batches in between.
   const bool stays =
       pass == Pass::kForward && unit + 1 == of_unit_.size() && mesh_.size(core::Axis::kPipe) == 1;
   if (cuts_parameters() && !stays) give_back(unit);
@@ -238,9 +238,9 @@ void Sharded::Impl::begin_backward() {
 
 void Sharded::Impl::arrive(Block& block, std::size_t slot) {
   const at::NoGradGuard no_grad;
-  if (!block.has_gradient(slot)) return;  // of a first half, which leaves it for later
-  // Of a backward whose gradients of weights come later it waits for these: then one block of
-  // gradients is there at a time.
+  if (!block.has_gradient(slot)) return;  // the first half has left it to the second
+  // In a first half gradients wait for the second half, so that one block of gradients exists at a
+  // time.
   const bool is_narrow = block.parameters[slot].scalar_type() != block.plan.type;
   if (half_ == Half::kInputs && !is_narrow) return;
   if (half_ == Half::kWeights) {
@@ -253,13 +253,13 @@ void Sharded::Impl::arrive(Block& block, std::size_t slot) {
   add(block, slot);
 }
 
-// To sums that are not under way any more.
+// Waits for a reduce-scatter of this block first, as that reads `sums`.
 void Sharded::Impl::add(Block& block, std::size_t slot) {
   if (reducing_ && reducing_->block == &block) finish_reduce();
   block.add_gradient(slot);
 }
 
-// Adds what waits of `block`, if there is one, and exchanges it.
+// Adds the remaining gradients of `block`, if it is not null, and reduce-scatters it.
 void Sharded::Impl::close(Block* block) {
   if (block == nullptr) return;
   for (std::size_t slot = 0; slot < block->plan.slots.size(); ++slot) {
@@ -272,7 +272,7 @@ void Sharded::Impl::close(Block* block) {
 
 void Sharded::Impl::reduce(Block& block) {
   if (std::exchange(block.is_reduced, true) || !block.plan.is_trained) return;
-  if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // with the next micro-step's
+  if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // the last micro-step does it
   finish_reduce();
   const MemoryPhase phase(MemoryKind::kGradients);
   block.complete_sums();
@@ -284,7 +284,7 @@ void Sharded::Impl::reduce(Block& block) {
   reducing_->pending = shards_.reduce_scatter_sum(reducing_->part, block.sums, "gradients");
 }
 
-// Of one block at a time: the next one's gradients arrive meanwhile.
+// One reduce-scatter runs at a time, while the next block's gradients arrive.
 void Sharded::Impl::finish_reduce() {
   if (!reducing_) return;
   Block& block = *reducing_->block;
@@ -307,10 +307,10 @@ void Sharded::Impl::add_to_copies(Block& block) {
 
 void Sharded::Impl::end_backward() {
   const at::NoGradGuard no_grad;
-  ahead_.settle();  // of units that forward has left out
+  ahead_.settle();  // blocks of units that forward has skipped
   const bool all_have_sums = level_ == ShardLevel::kOptimizer || mesh_.size(core::Axis::kPipe) == 1;
   for (auto block = blocks_.rbegin(); half_ == Half::kNone && block != blocks_.rend(); ++block) {
-    // Backward of a pipeline's stage has nothing for the blocks of the rank's other stages.
+    // Backward of one pipeline stage has no gradients for blocks of the rank's other stages.
     const bool is_of_this = (*block)->units_to_come < (*block)->plan.units.size();
     if (is_of_this || all_have_sums) reduce(**block);
   }
@@ -328,7 +328,7 @@ void Sharded::Impl::begin_weights(bool last) {
   for (const auto& block : blocks_) block->is_reduced = false;
 }
 
-// A block may have been exchanged twice, so that its sum is known now only.
+// A block may be reduce-scattered twice, so its sum is complete only now.
 void Sharded::Impl::end_weights() {
   const at::NoGradGuard no_grad;
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) close(block->get());
@@ -336,8 +336,8 @@ void Sharded::Impl::end_weights() {
   if (synchronize_) give_gradients();
 }
 
-// What the step's last backward did not bring to an end, as its sum was there before, or may have
-// got more, is added up with copies now.
+// Starts the all-reduce over replicas of blocks that the last backward has not started: their
+// gradients were complete before, or could still grow.
 void Sharded::Impl::give_gradients() {
   for (const auto& block : blocks_) add_to_copies(*block);
   copies_.finish();
@@ -351,7 +351,7 @@ void Sharded::Impl::give_gradients() {
   }
 }
 
-// Those of a gathering that is still to begin count with the step that it is of.
+// Counts all-gathers that are still to start, as they belong to the step that is over.
 std::int64_t Sharded::Impl::all_exchanged_bytes() const {
   std::int64_t bytes = exchanged_bytes_ + parts_gather_.sent_bytes() + copies_.bytes();
   for (std::size_t i = blocks_.size() - ahead_.rest(); i < blocks_.size(); ++i) {

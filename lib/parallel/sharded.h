@@ -1,23 +1,24 @@
-// Ranks of the shard axis that hold a model together (Rajbhandari et al., ZeRO: Memory
-// Optimizations Toward Training Trillion Parameter Models, 2020), each with a part of every block
-// of parameters (lib/parallel/unit_flats.h); along the replica axis stand copies of them (HSDP),
-// which add up gradients in each step, perhaps compressed, or exchange weights now and then.
+// ZeRO and FSDP: each rank of the shard axis holds a shard of every block of parameters
+// (Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020;
+// blocks: lib/parallel/unit_flats.h). Along the replica axis there are copies of the shards (HSDP),
+// which all-reduce gradients in each step, perhaps compressed, or use local SGD.
 //
-// Gradients are copied into a block of their unit as they arrive, and the ranks of the shard axis
-// add it up part by part as soon as backward is through with the unit; copies add up their parts
-// in a step's last micro-step. At kOptimizer blocks of gradients stay until then, so that a step
-// exchanges once; otherwise each micro-step does, and one block is there at a time. Of a backward
-// in halves it is the second one that exchanges, block by block as gradients of weights are
-// computed; those that the first one gives, of norms and embeddings, wait for it. It needs no
-// parameters: a weight's gradient is made of what came in and of the gradient of what went out.
+// Gradients are copied into their unit's block as they arrive. As soon as backward has left the
+// unit, the block is reduce-scattered over the shard axis; replicas all-reduce their shards in a
+// step's last micro-step. At kOptimizer gradient blocks are kept until then, so that a step
+// communicates once; otherwise each micro-step does, and one block exists at a time. With deferred
+// weight gradients (zero-bubble) the second half of backward communicates, block by block;
+// gradients of norms and embeddings, which the first half computes, wait for it. The second half
+// needs no parameters: a weight's gradient depends on the layer's input and output gradient.
 //
-// At kParameters a block's memory is given back after its unit and taken again before it, while
-// the next unit's is on its way: two units are there at most, and tied tensors with each unit that
-// uses them. Parameters are views of their blocks for ever; only the memory comes and goes, so that
-// what autograd has saved of them is whole again when backward needs it. Some may be gathered as
-// bf16 from fp32 parts, in place of the copies that autocast makes and keeps. The parts may lie in
-// the host's memory: each goes to the device on a stream of its own before its block is gathered,
-// and gradients stay on the device until the update takes them (lib/optim/host_optimizer.cpp).
+// At kParameters a unit is resharded (its memory freed) after it has run and unsharded
+// (all-gathered) before it runs, while the next unit is prefetched: at most two units are unsharded
+// at a time. Tied tensors are unsharded with each unit that uses them. Parameters stay views of
+// their blocks; only the memory is freed and allocated again, so that tensors saved by autograd are
+// valid again in backward. Some parameters may be all-gathered as bf16 from fp32 shards, which
+// replaces the copies that autocast makes. Shards may be offloaded to CPU memory: each is copied to
+// the device on a side stream before its all-gather; gradients stay on the device until the update
+// takes them (lib/optim/host_optimizer.cpp).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -34,8 +35,8 @@ namespace scaletrain::parallel {
 
 class Sharded : public Placement, public UnitHooks {
  public:
-  // The parameters are views of blocks from here on, with the same values; without the placement
-  // nobody runs the model any more.
+  // Makes the parameters views of blocks without changing their values; the model must not run
+  // after this object is destroyed.
   Sharded(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
           const Sharding& sharding, const GradientExchange& exchange = {});
   ~Sharded() override;
@@ -63,7 +64,7 @@ class Sharded : public Placement, public UnitHooks {
   void end_backward() override;
   bool exchanges() const override;
 
-  // Units whose parameters were there at the same time, at most, since training began.
+  // Largest number of units that were unsharded at the same time since training began.
   std::size_t most_units() const;
 
  private:

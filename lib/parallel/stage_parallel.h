@@ -1,7 +1,6 @@
-// Parameters of a pipeline's stage: this rank holds all of them, the other ranks that train it on
-// other samples, or on other tokens of the same ones, too. Their gradients are averaged behind the
-// step's last backward, when what the stage before waits for has left: the first stages still
-// compute then.
+// Parameters of a pipeline stage: this rank holds them in full, as do the data-parallel ranks that
+// train the same stage. Gradients are averaged after the step's last backward, when the gradients
+// for the previous stage have been sent, so that it overlaps with the earlier stages' backward.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ namespace scaletrain::parallel {
 
 class StageParallel : public Placement {
  public:
-  // `parameters`: those of this rank's stages, with `counts` as it shall be.
+  // `parameters`: those of this rank's stages; the caller has set `counts`.
   StageParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
                 const GradientExchange& exchange = {})
       : mean_(std::move(parameters), exchange.ranks(mesh), exchange.count(mesh),
@@ -35,7 +34,7 @@ class StageParallel : public Placement {
   void exchange_rest() override { mean_.exchange(); }
   std::map<std::string, at::Tensor> own_state() override { return mean_.state(); }
   std::int64_t exchanged_bytes() const override { return mean_.exchanged_bytes(); }
-  // Each stage has another one, a function of its parameters: a checkpoint keeps none.
+  // Stages differ in their buckets, which follow from their parameters: nothing to save.
   BucketLayout layout() const override { return {}; }
 
  private:

@@ -17,15 +17,15 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using units::Flow;
 
-constexpr std::int64_t kTokens = 1;  // the dimension of them
+constexpr std::int64_t kTokens = 1;  // dimension of tokens
 
-// What a tensor passes in one direction.
+// Collective that a tensor passes in one direction.
 enum class Way {
   kIdentity,
-  kSum,         // of all ranks' tensors, on all of them
-  kGather,      // all ranks' tokens, one behind the other
-  kScatterSum,  // this rank's tokens of the sum
-  kSplit        // this rank's tokens
+  kSum,         // all-reduce
+  kGather,      // all-gather of tokens
+  kScatterSum,  // reduce-scatter of tokens
+  kSplit        // slice of this rank's tokens
 };
 
 Tensor sum(const Tensor& input, dist::Group& group) {
@@ -34,7 +34,7 @@ Tensor sum(const Tensor& input, dist::Group& group) {
   return result;
 }
 
-// Collectives join and cut along the first dimension.
+// Collectives concatenate along the first dimension only, hence the transpositions.
 Tensor gather(const Tensor& input, dist::Group& group) {
   const Tensor part = input.transpose(0, kTokens).contiguous();
   std::vector<std::int64_t> shape = part.sizes().vec();
@@ -85,7 +85,7 @@ Tensor go(const Tensor& input, dist::Group& group) {
   return input;
 }
 
-// The group on its way from forward to backward.
+// Carries the group from forward to backward.
 struct GroupHolder : torch::CustomClassHolder {
   explicit GroupHolder(dist::Group& held) : group(held) {}
   dist::Group& group;
@@ -114,7 +114,7 @@ units::Exchange move(dist::Group& group) {
   };
 }
 
-// `unit` whose main tensor passes `exchange` behind it.
+// Passes the unit's main output tensor through `exchange`.
 void add_behind(units::Unit& unit, units::Exchange exchange) {
   unit.run = [run = std::move(unit.run), exchange = std::move(exchange)](
                  Flow input, const units::Context& context) {
@@ -139,7 +139,7 @@ units::Exchange sum_exchange(dist::Group& group, bool sequence) {
 units::Exchange count_exchange(dist::Group& group) { return move<Way::kSum, Way::kSum>(group); }
 
 std::vector<units::Unit> with_divided_tokens(std::vector<units::Unit> units, dist::Group& group) {
-  if (units.size() < 3) return units;  // nothing is between
+  if (units.size() < 3) return units;  // there are no units in between
   add_behind(units.front(), move<Way::kSplit, Way::kGather>(group));
   add_behind(units[units.size() - 2], move<Way::kGather, Way::kSplit>(group));
   return units;

@@ -8,14 +8,14 @@
 namespace scaletrain::parallel {
 namespace {
 
-// Elements: what kernels read best begins at such a place.
+// In elements: aligned starts suit vectorized kernels.
 constexpr std::int64_t kAlignment = 16;
 
 std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-// What lies from `first` on, so many elements, of pieces one behind the other.
+// Returns `count` elements from `first` on of consecutive pieces.
 std::vector<format::Piece> cut(const std::vector<format::Piece>& pieces, std::int64_t first,
                                std::int64_t count) {
   std::vector<format::Piece> result;

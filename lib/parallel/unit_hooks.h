@@ -1,4 +1,4 @@
-// What a placement does around the units of a model, called by who runs them.
+// Hooks that run before and after each unit of a model, such as unshard and reshard.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@ class UnitHooks {
  public:
   virtual ~UnitHooks() = default;
 
-  // Before unit number `unit` runs, in backward before its first gradient is computed: from here on
-  // its parameters are there. A pass takes the units one by one, in backward in falling order, and
-  // leaves one before it enters the next; each rank makes the same calls in the same order.
+  // Call before unit number `unit` runs, in backward before its first gradient: makes its
+  // parameters available. A pass enters units one by one, in backward in descending order, and
+  // leaves each before the next; all ranks make the same calls in the same order.
   virtual void enter(std::size_t unit, Pass pass) = 0;
-  // After it; in backward the gradients of its parameters are computed.
+  // Call after the unit; in backward the gradients of its parameters are ready.
   virtual void leave(std::size_t unit, Pass pass) = 0;
-  // After backward, whichever units it has reached.
+  // Call after backward, also if it has not reached all units.
   virtual void end_backward() = 0;
 
-  // Whether enter() exchanges something each time, so that all ranks must run as many batches.
+  // True if enter() communicates, so that all ranks must run the same number of batches.
   virtual bool exchanges() const = 0;
 };
 

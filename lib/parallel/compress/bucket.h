@@ -1,4 +1,4 @@
-// How the gradients of one bucket become the mean over the ranks.
+// Communication of one gradient bucket: replaces local gradients by their mean over the ranks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,64 +15,64 @@
 
 namespace scaletrain::parallel {
 
-// A gradient's place in its bucket.
+// Position of a parameter's gradient in its flat bucket.
 struct Slot {
-  std::string name;  // the parameter's
+  std::string name;  // the parameter's name
   std::int64_t begin = 0, elements = 0;
-  std::int64_t rows = 0;  // of a matrix, whose other dimensions are its columns; 0: a vector
+  std::int64_t rows = 0;  // first dimension of a matrix, the others are its columns; 0: a vector
 
   bool is_matrix() const { return rows > 0; }
   std::int64_t columns() const { return elements / rows; }
 };
 
-// A step calls begin(), go_on() and finish(), each once and for all buckets in the same order on
-// all ranks; other buckets' calls may lie between. Collectives are under way from one to the next.
+// Each step calls begin(), go_on() and finish() once, in the same order of buckets on all ranks;
+// calls of other buckets may come between. Collectives run between one call and the next.
 class BucketExchange {
  public:
   virtual ~BucketExchange() = default;
 
-  // `flat`, [elements]: this rank's gradients of all slots, which finish() replaces.
+  // `flat`, [elements]: this rank's gradients of all slots; finish() overwrites it with the mean.
   virtual void begin(const at::Tensor& flat) = 0;
   virtual void go_on() {}
   virtual void finish() = 0;
 
-  // What begin() to finish() have changed of the state counts where `found_inf`, a 0-dim tensor, is
-  // 0, and is taken back otherwise.
+  // Commits the state that begin() to finish() have changed if `found_inf`, a 0-dim tensor, is 0,
+  // and rolls it back otherwise.
   virtual void end_step(const at::Tensor& /*found_inf*/) {}
-  // Of this rank, by name; its own tensors.
+  // Rank-local state by name, such as error-feedback residuals; not copies.
   virtual std::map<std::string, at::Tensor> state() { return {}; }
 };
 
-// Sums in the gradients' own type, or as `type`: divided by the ranks before they are added, so
-// that halves do not overflow, as PyTorch's bf16_compress_hook and fp16_compress_hook do.
+// All-reduce in the gradients' dtype, or cast to `type`: gradients are divided by the number of
+// ranks before the sum, so that fp16 does not overflow, as in PyTorch's fp16_compress_hook.
 std::unique_ptr<BucketExchange> make_plain(Wire& wire);
 std::unique_ptr<BucketExchange> make_cast(Wire& wire, at::ScalarType type);
-// lib/parallel/compress/power_sgd.cpp, `device`: the gradients'.
+// PowerSGD, lib/parallel/compress/power_sgd.cpp; `device` of the gradients.
 std::unique_ptr<BucketExchange> make_power_sgd(Wire& wire, std::vector<Slot> slots,
                                                at::Device device, std::int64_t rank,
                                                std::uint64_t seed);
-// lib/parallel/compress/quantised.cpp
+// 1-bit SGD and int8 with error feedback, lib/parallel/compress/quantised.cpp.
 std::unique_ptr<BucketExchange> make_one_bit(Wire& wire, std::vector<Slot> slots,
                                              at::Device device);
 std::unique_ptr<BucketExchange> make_int8(Wire& wire, std::vector<Slot> slots, at::Device device);
 
-// Of those that only round; nullopt: another.
+// Dtype of a method that only casts (bf16, fp16); nullopt for the other methods.
 std::optional<at::ScalarType> cast_type(const recipe::Compress& compress);
-// What the recipe asks for.
+// Makes the exchange that `compress` names.
 std::unique_ptr<BucketExchange> make_bucket(const recipe::Compress& compress, std::uint64_t seed,
                                             Wire& wire, std::vector<Slot> slots, at::Device device);
 
-// What a rank gives to collectives in a step, and what it keeps for the next one: before a step and
-// behind it.
+// Bytes that a rank sends in a step, and bytes of rank-local state that it keeps, before and after
+// the step together.
 struct BucketBytes {
-  std::int64_t reduces = 0, reduced = 0;   // all-reduces, and bytes of them
-  std::int64_t gathers = 0, gathered = 0;  // all-gathers, and bytes of its own
+  std::int64_t reduces = 0, reduced = 0;   // number of all-reduces, and their bytes
+  std::int64_t gathers = 0, gathered = 0;  // number of all-gathers, and this rank's bytes in them
   std::int64_t unsent = 0;
 };
 BucketBytes power_sgd_bytes(const std::vector<Slot>& slots, std::int64_t rank);
 BucketBytes one_bit_bytes(const std::vector<Slot>& slots);
 BucketBytes int8_bytes(const std::vector<Slot>& slots);
-// Of what the recipe asks for, `elements` in all.
+// Bytes of the method that `compress` names; `elements`: of all slots together.
 BucketBytes bucket_bytes(const recipe::Compress& compress, const std::vector<Slot>& slots,
                          std::int64_t elements);
 

@@ -1,5 +1,5 @@
-// Compressed exchanges of all gradients that a rank has, bucket by bucket, which begin with some
-// steps of plain ones.
+// Gradient compression: communicates all gradients of a rank bucket by bucket; the first `warmup`
+// steps use plain all-reduce.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,29 +18,29 @@
 
 namespace scaletrain::parallel {
 
-// Where the gradients of these `parameters`, by number, lie one behind the other.
+// Slots of the `parameters` with these numbers, laid out one after the other in a bucket.
 std::vector<Slot> slots_of(const std::vector<units::NamedParameter>& parameters,
                            const std::vector<std::int64_t>& numbers);
 
 class Compression {
  public:
-  Compression(const Compression&) = delete;  // the exchanges know its wire
+  Compression(const Compression&) = delete;  // the exchanges refer to wire_
   Compression& operator=(const Compression&) = delete;
-  // Between the ranks of `group`; `seed`: of what it draws.
+  // Communicates in `group`; `seed` is for the random initial factors of PowerSGD.
   Compression(const recipe::Compress& compress, std::uint64_t seed, const dist::Group& group);
 
-  // One bucket more.
+  // Adds a bucket.
   void add(std::vector<Slot> slots);
 
-  // Before a step, number `step` of the training (from 0): which exchanges it has.
+  // Call before a step. `step`, from 0, selects plain or compressed communication.
   void begin_step(std::int64_t step);
   const StepExchanges& exchanges() const { return exchanges_; }
-  // Behind its update, which was left out where `found_inf`, a 0-dim tensor, is not 0.
+  // Call after the update, which was skipped if `found_inf`, a 0-dim tensor, is not 0.
   void end_step(const at::Tensor& found_inf);
 
-  // That this rank has given to exchanges so far.
+  // Bytes that this rank has sent so far.
   std::int64_t bytes() const { return wire_.bytes(); }
-  // What this rank keeps for the next step, by name; its own tensors.
+  // Rank-local state by name (error-feedback residuals, factors of PowerSGD); not copies.
   std::map<std::string, at::Tensor> state();
 
  private:
@@ -52,7 +52,7 @@ class Compression {
   StepExchanges exchanges_;
 };
 
-// Null where nothing is compressed, as the recipe does not say so or the group is one rank.
+// Returns null if the recipe does not compress gradients or the group is a single rank.
 std::unique_ptr<Compression> make_compression(const std::optional<recipe::Compress>& compress,
                                               std::uint64_t seed, const dist::Group& group);
 

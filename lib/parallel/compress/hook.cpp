@@ -17,7 +17,7 @@ c10::intrusive_ptr<c10::ivalue::Future> future_of(const at::Tensor& flat) {
 c10::intrusive_ptr<c10::ivalue::Future> ExchangeHook::runHook(c10d::GradBucket& bucket) {
   const BucketExchanges& exchanges = *state_->now;
   const std::size_t index = bucket.getIndex();
-  if (index == 0) under_way_.clear();  // those of the step before
+  if (index == 0) under_way_.clear();  // drops buckets of the previous step
   const at::Tensor& flat = bucket.getBufferRef();
   under_way_.push_back({flat, future_of(flat)});
   const c10::intrusive_ptr<c10::ivalue::Future> own = under_way_.back().done;

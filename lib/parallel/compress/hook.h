@@ -1,9 +1,8 @@
-// c10d's Reducer with exchanges of our own: it hands over each bucket when its last gradient is
-// there, in the same order on all ranks.
+// Communication hook of c10d's Reducer that uses our bucket exchanges. The Reducer calls it with
+// each bucket when the bucket's last gradient is ready, in the same order on all ranks.
 //
-// All is done on the thread of backward: so every rank asks for the same collectives in the same
-// order. Of the bucket before, what comes second (go_on) is done when the next one has begun; with
-// the last bucket all are finished.
+// Everything runs on backward's thread, so all ranks issue the same collectives in the same order.
+// A bucket's second part, go_on(), runs after the next one has begun; the last bucket ends all.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@ namespace scaletrain::parallel {
 
 using BucketExchanges = std::vector<std::unique_ptr<BucketExchange>>;
 
-// Of each bucket, in this step; null before the first.
+// Exchanges of this step, one for each bucket; null before the first step.
 struct StepExchanges {
   const BucketExchanges* now = nullptr;
 };

@@ -14,7 +14,7 @@ constexpr std::size_t kBits = 8, kCodes = kOneBitBlock / kBits;
 void encode_one_bit(std::span<const float> values, std::span<const float> padding,
                     std::span<float> high_means, std::span<float> low_means,
                     std::span<std::uint8_t> codes) {
-  constexpr std::size_t kLanes = 16;  // sums that the compiler makes vectors of
+  constexpr std::size_t kLanes = 16;  // partial sums, which the compiler vectorizes
   for (std::size_t i = 0; i < padding.size(); ++i) {
     const float* const block = values.data() + i * kOneBitBlock;
     std::array<float, kLanes> high{}, low{};
@@ -49,7 +49,7 @@ void encode_one_bit(std::span<const float> values, std::span<const float> paddin
 void decode_one_bit(std::span<const float> high_means, std::span<const float> low_means,
                     std::span<const std::uint8_t> codes, std::span<float> values) {
   for (std::size_t i = 0; i < high_means.size(); ++i) {
-    // A choice between two numbers without a branch, and exact whatever they are.
+    // Selects one of two values without a branch; exact for any bits, also NaN.
     const auto low = std::bit_cast<std::uint32_t>(low_means[i]);
     const std::uint32_t differing = low ^ std::bit_cast<std::uint32_t>(high_means[i]);
     float* const block = values.data() + i * kOneBitBlock;

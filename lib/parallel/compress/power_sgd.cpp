@@ -1,12 +1,12 @@
-// PowerSGD: of each matrix of gradients the ranks exchange two thin factors.
+// PowerSGD: ranks all-reduce two low-rank factors of each gradient matrix.
 //
 // Vogels, Karimireddy and Jaggi, "PowerSGD: Practical low-rank gradient compression for distributed
-// optimization", NeurIPS 2019, algorithms 1 and 2, with what PyTorch's powerSGD_hook does of it:
+// optimization", NeurIPS 2019, algorithms 1 and 2, with the choices of PyTorch's powerSGD_hook:
 //   M_i = gradient of rank i + error of rank i        Q = orthonormal(Q of the step before)
 //   P = orthonormal(sum over i of M_i Q)              Q = mean over i of M_i^T P
 //   gradient = P Q^T                                  error of rank i = M_i - P Q^T
-// The first Q is drawn by (seed, parameter name). Vectors, and matrices of which the factors would
-// be more than half, are summed as they are, in the message of the first factors.
+// The first Q is drawn from (seed, parameter name). Vectors, and matrices whose factors would be
+// more than half as large, are summed uncompressed in the message of the first factors.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_qr.h>
 #include <ATen/ops/mm.h>
@@ -150,7 +150,7 @@ class PowerSgd : public BucketExchange {
 
  private:
   at::Tensor gradient(const Slot& slot) const { return flat_.narrow(0, slot.begin, slot.elements); }
-  // The message's elements from `begin` on, which moves behind them.
+  // Takes `elements` elements of the message from `begin` on and moves `begin` to their end.
   at::Tensor next(std::int64_t& begin, std::int64_t elements) const {
     return message_.narrow(0, std::exchange(begin, begin + elements), elements);
   }

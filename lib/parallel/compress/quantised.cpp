@@ -1,17 +1,17 @@
-// Gradients as small numbers: what all ranks send is gathered, and each rank adds it up in the
-// order of the ranks, so that all have the same bits.
+// Quantized gradients: ranks all-gather their codes, and each rank sums the decoded values in the
+// order of the ranks, so that all ranks get the same bits.
 //
-// Each matrix is cut into blocks of its own, so that the same gradients become the same numbers
-// whatever else is in the bucket; vectors travel as they are in the same message. A rank keeps what
-// rounding has taken away of its own, and adds of that to its next gradients: Seide, Fu, Droppo, Li
-// and Yu, "1-bit stochastic gradient descent and its application to data-parallel distributed
-// training of speech DNNs", Interspeech 2014, equations 2 and 3.
-//   onebit  a bit for each value, and for each block the mean of those that are not negative and
-//           the mean of the others, which is what the bits stand for (section 3.1). Of what is kept
-//           a part is added: it is as large as the gradients, and all of it would be most of what
-//           the next steps send, later than the weights that it was of
-//           (docs/lab/parallelism.md has what that costs)
-//   int8    a block's largest size over 127, and multiples of that, rounded to the nearest
+// Each matrix is divided into blocks of its own, so that the same gradients get the same codes
+// whatever else is in the bucket; vectors travel uncompressed in the same message. Error feedback:
+// a rank keeps its quantization error and adds a share of it to its next gradients: Seide, Fu,
+// Droppo, Li and Yu, "1-bit stochastic gradient descent and its application to data-parallel
+// distributed training of speech DNNs", Interspeech 2014, equations 2 and 3.
+//   onebit  one bit for each value, and for each block the mean of its values >= 0 and the mean of
+//           its negative values, which the bits stand for (section 3.1). Each step adds only a
+//           share of the kept error: the error is as large as the gradients, so all of it would
+//           dominate the next steps' messages with gradients of outdated weights
+//           (docs/lab/parallelism.md shows the cost)
+//   int8    a scale for each block, its largest absolute value / 127, and rounded multiples of it
 #include <ATen/ops/add.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -39,17 +39,17 @@ at::Tensor bytes_of(const at::Tensor& tensor) {
 
 at::Tensor floats_of(const at::Tensor& bytes) { return bytes.view(at::kFloat); }
 
-// Blocks of values, [blocks, kBlock], as bytes and back. `padding`, [blocks]: zeros at the end of
-// each.
+// Encodes blocks of values, [blocks, kBlock], as bytes and decodes them. `padding`, [blocks]:
+// number of zeros at the end of each block.
 struct OneBit {
   static constexpr std::int64_t kBlock = kOneBitBlock, kBits = 8;
-  static constexpr double kErrorSent = 1.0 / 32;  // of what is kept, in a step
+  static constexpr double kErrorSent = 1.0 / 32;  // share of the kept error that a step sends
 
   static std::int64_t bytes(std::int64_t blocks) {
     return blocks * static_cast<std::int64_t>(2 * sizeof(float) + kBlock / kBits);
   }
 
-  // 1, 2, 4, ... 128.
+  // Returns the values of the bits: 1, 2, 4, ... 128.
   static at::Tensor places(at::Device device) {
     std::array<std::uint8_t, kBits> values{};
     for (std::size_t bit = 0; bit < values.size(); ++bit) {
@@ -58,8 +58,8 @@ struct OneBit {
     return at::tensor(values, at::kByte).to(device);
   }
 
-  // The means of blocks, one kind behind the other, and then the codes, of a message in host
-  // memory.
+  // Views of a message in host memory: all blocks' means of values >= 0, all means of negative
+  // values, then the codes.
   struct Parts {
     std::span<float> high_means, low_means;
     std::span<std::uint8_t> codes;
@@ -78,7 +78,7 @@ struct OneBit {
     return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
   }
 
-  // Products with the signs, not choices by them: what is not finite stays so.
+  // Multiplies with masks instead of selecting, so that values that are not finite stay so.
   static at::Tensor encode(const at::Tensor& blocks, const at::Tensor& padding) {
     if (blocks.is_cpu()) {
       const at::Tensor message = at::empty({bytes(blocks.size(0))}, at::kByte);
@@ -137,7 +137,7 @@ struct Int8 {
   }
 };
 
-// Elements of a matrix's blocks.
+// Elements of a matrix, rounded up to whole blocks.
 template <class Code>
 std::int64_t padded(const Slot& matrix) {
   return (matrix.elements + Code::kBlock - 1) / Code::kBlock * Code::kBlock;
@@ -223,7 +223,7 @@ class Quantised : public BucketExchange {
 
  private:
   at::Tensor gradient(const Slot& slot) const { return flat_.narrow(0, slot.begin, slot.elements); }
-  // Takes away what was sent; what stands behind a matrix stays zero.
+  // Subtracts what was sent from the error; padding after a matrix stays zero.
   void keep_rest(const at::Tensor& sent) const {
     error_.next.sub_(sent);
     std::int64_t end = 0;
@@ -233,7 +233,7 @@ class Quantised : public BucketExchange {
       if (zeros > 0) error_.next.narrow(0, end - zeros, zeros).zero_();
     }
   }
-  // The mean, to where the slots' gradients are; `stride` of a slot: elements in the sum.
+  // Writes the mean to the slots' gradients; `stride` of a slot: its elements in `sum`.
   template <class Stride>
   void put(const std::vector<Slot>& slots, const at::Tensor& sum, const Stride& stride) const {
     sum.div_(wire_.ranks());

@@ -1,4 +1,4 @@
-// A tensor that a step changes, unless that is left out.
+// State that a step changes, with rollback if the step is skipped.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,7 @@ struct Stepped {
     const auto options = at::TensorOptions(at::kFloat).device(device);
     return {at::zeros(shape, options), at::zeros(shape, options)};
   }
-  // The step is over: `next` counts where `found_inf`, 0-dim, is 0.
+  // Ends the step: keeps `next` if `found_inf`, 0-dim, is 0, and rolls back to `now` otherwise.
   void end_step(const at::Tensor& found_inf) const {
     now.copy_(at::where(found_inf.ne(0), now, next));
   }

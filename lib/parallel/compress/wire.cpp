@@ -12,7 +12,7 @@ Wire::Work Wire::all_reduce(const at::Tensor& tensor) {
 
 Wire::Work Wire::all_gather(const at::Tensor& all, const at::Tensor& own) {
   bytes_ += static_cast<std::int64_t>(own.nbytes());
-  at::Tensor output = all.view({-1}), input = own.view({-1});  // Gloo wants a device's of one shape
+  at::Tensor output = all.view({-1}), input = own.view({-1});  // Gloo needs flat tensors on GPUs
   return group_->_allgather_base(output, input);
 }
 

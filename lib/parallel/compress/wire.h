@@ -1,4 +1,4 @@
-// The collectives by which gradients travel, with a count of what this rank gives to them.
+// Collectives for gradients, with a count of the bytes that this rank sends.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,7 +21,7 @@ class Wire {
 
   // Sums `tensor` over the ranks, in place.
   Work all_reduce(const at::Tensor& tensor);
-  // `own` of all ranks in their order into `all`, of as many times its elements.
+  // Gathers every rank's `own`, in rank order, into `all`, which has ranks() times its elements.
   Work all_gather(const at::Tensor& all, const at::Tensor& own);
 
  private:

@@ -67,7 +67,7 @@ void AsyncMean::received(int rank, dist::HubMessage message, const Send& send) {
 }
 
 void AsyncMean::lost(int rank, const Send& send) {
-  if (ranks_[static_cast<std::size_t>(rank)].has_left) return;  // and ends its connection
+  if (ranks_[static_cast<std::size_t>(rank)].has_left) return;  // closes its connection
   const int number = seats_.replica(rank);
   Replica& replica = replicas_[static_cast<std::size_t>(number)];
   replica.is_gone = roll_->lost(number) || replica.is_gone;
@@ -76,7 +76,7 @@ void AsyncMean::lost(int rank, const Send& send) {
   answer_waiting(send);
 }
 
-// In the order of the places, which is that of no rank's coming.
+// Adds in the order of places, so that the bits do not depend on which rank sends first.
 void AsyncMean::meet(int replica, std::int64_t step) {
   Replica& one = replicas_[static_cast<std::size_t>(replica)];
   if (is_closed_ || !one.is_there) return;

@@ -1,19 +1,19 @@
-// The common weights of replicas that come to them when they can: a hub's rules.
+// Asynchronous local SGD: the hub's rules for replicas that synchronize at times of their own.
 //
-// A replica that took common weights b when there were n replicas and has trained to w adds
-// (w - b) / n to the common weights and goes on from these. So where all n come once from the same
-// b, the common weights are the mean of theirs; where they come at other times, each one's part
-// is added to what the others have made of them meanwhile. A replica that is lost takes with it
-// what it had not added.
+// A replica that took the global weights b when there were n replicas and has trained to w adds
+// (w - b) / n to the global weights and continues from the result. If all n replicas start from
+// the same b and synchronize once, the global weights become their mean; otherwise each replica's
+// change is added to what the others have added meanwhile. The changes that a lost replica has not
+// added are lost with it.
 //
 // Staleness is bounded as in a stale synchronous parameter server (Ho et al., "More effective
-// distributed ML via a stale synchronous parallel parameter server", NeurIPS 2013, section 3): who
-// has exchanged more than `staleness` times more often than the slowest replica that is there gets
-// no answer until that one has come. With 0 all wait for each other at each exchange.
+// distributed ML via a stale synchronous parallel parameter server", NeurIPS 2013, section 3): a
+// replica that is more than `staleness` synchronizations ahead of the slowest active replica gets
+// no answer until that one catches up. With 0 all replicas wait for each other each time.
 //
-// Of a replica of several ranks each has what it owns of the weights. What they have learned is
-// added when all of them have given it, and all of them are answered at once: so what several
-// ranks have copies of has the same bits on all of them.
+// In a replica of several ranks each rank sends the shards that it owns. Changes are added when all
+// its ranks have sent theirs, and all ranks are answered at once: parameters that several ranks
+// hold have the same bits on all of them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,8 +30,8 @@ namespace scaletrain::parallel {
 
 class AsyncMean : public dist::HubRules {
  public:
-  // The hub's ranks are `seats`. `parts`: the weights that all replicas begin with, flat, of fp32
-  // on the host; of the first place, those of others come from the ranks of replica 0 (kBase).
+  // `seats`: the hub's ranks. `parts`: flat initial weights of place 0, fp32 on the CPU; the other
+  // ranks of replica 0 send the initial weights of their places (kBase).
   AsyncMean(Seats seats, const std::vector<at::Tensor>& parts, std::int64_t staleness,
             std::shared_ptr<ReplicaRoll> roll);
 
@@ -40,16 +40,16 @@ class AsyncMean : public dist::HubRules {
 
  private:
   struct Rank {
-    std::vector<dist::HubMessage> given = {};  // parts, since the replica's last exchange
-    bool meets = false;                        // it has given all of them
+    std::vector<dist::HubMessage> given = {};  // parts sent since the last synchronization
+    bool meets = false;                        // has sent all parts (kMeet)
     bool has_left = false;
   };
   struct Replica {
     std::int64_t exchanges = 0;
     double share = 1;      // 1 / n
-    bool is_there = true;  // trains and comes again
-    bool is_gone = false;  // before training was over
-    bool waits = false;    // for the answers to what its ranks have given
+    bool is_there = true;  // trains and will synchronize again
+    bool is_gone = false;  // left or was lost before training was over
+    bool waits = false;    // its ranks wait for answers
   };
   Rank& at(int replica, int place) {
     return ranks_[static_cast<std::size_t>(seats_.rank(replica, place))];
@@ -65,13 +65,13 @@ class AsyncMean : public dist::HubRules {
   bool is_too_far_ahead(const Replica& replica) const;
 
   Seats seats_;
-  std::vector<std::vector<at::Tensor>> parts_;  // by place
+  std::vector<std::vector<at::Tensor>> parts_;  // global weights of each place
   std::int64_t staleness_;
   std::shared_ptr<ReplicaRoll> roll_;
   std::vector<Rank> ranks_;
   std::vector<Replica> replicas_;
   bool stops_ = false, is_closed_ = false;
-  bool waits_for_all_ = false;  // rank 0
+  bool waits_for_all_ = false;  // rank 0 waits for all others to leave
 };
 
 }  // namespace scaletrain::parallel

@@ -31,7 +31,7 @@ Fellows::Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::i
   mesh.part_replicas();
 }
 
-// They have come where the last one can be fetched: before anybody trains.
+// The answer to fetch() proves that the hub has received them, before any training.
 void Fellows::give_bases() {
   for (std::size_t i = 0; i < bases_.size(); ++i) {
     link_->send(
@@ -73,7 +73,7 @@ bool Fellows::await_all(std::optional<std::chrono::milliseconds> limit) {
   return true;
 }
 
-// It is so when the hub answers again.
+// The hub's answer to fetch() proves that it has handled kGiveUp.
 void Fellows::close() {
   link_->send({.kind = kGiveUp});
   if (!bases_.empty()) fetch(0);
@@ -84,7 +84,7 @@ at::Tensor Fellows::fetch(std::int64_t part) {
   return as_floats(answer_to(kFetch).body).clone();
 }
 
-// One that comes late, after this replica has given up to wait for it, is passed over.
+// Skips late answers to requests that this replica no longer waits for.
 dist::HubMessage Fellows::answer_to(std::int32_t kind) {
   for (;;) {
     dist::HubMessage answer = link_->receive();

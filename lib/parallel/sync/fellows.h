@@ -1,4 +1,5 @@
-// The other replicas, which this one meets at rank 0's hub: any but that one's may be lost.
+// Client of asynchronous local SGD: connects this rank to the hub on rank 0, where replicas
+// synchronize. The loss of any replica but rank 0's is tolerated.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,29 +21,29 @@ namespace scaletrain::parallel {
 
 class Fellows {
  public:
-  // `parts`: of the weights that all replicas have what this rank owns, flat; `steps` of training
-  // are done. Rank 0 opens the hub at `host`. Every rank of `mesh` calls it at once, and each
-  // replica is a job of its own from then on (Mesh::part_replicas).
+  // `parts`: flat shards that this rank owns of the weights, equal in all replicas; `steps` of
+  // training are done. Rank 0 opens the hub at `host`. Collective over `mesh`: it splits the
+  // replicas off as independent jobs (Mesh::part_replicas).
   Fellows(const recipe::Sync& sync, std::vector<at::Tensor> parts, std::int64_t steps,
           dist::Mesh& mesh, const std::string& host);
 
-  // Gives the hub what this replica has made of these parts by so many steps, and takes what it
-  // goes on from, of each, on the host. May wait for slower replicas. Throws core::StoppedError
-  // where rank 0 is lost.
+  // Sends this replica's changes of these parts after `steps` steps and returns the new global
+  // weights of each part, on the CPU. May wait for slower replicas. Throws core::StoppedError if
+  // rank 0 is lost.
   std::vector<at::Tensor> exchange(const std::map<std::int64_t, at::Tensor>& parts,
                                    std::int64_t steps);
-  // Comes to no further exchange; `is_over`: as training is over.
+  // Ends synchronization; `is_over`: training is over.
   void leave(bool is_over);
-  // Whether rank 0 has said that all shall stop.
+  // True if rank 0 has asked all replicas to stop.
   bool shall_stop() const { return shall_stop_; }
 
-  // The following are for rank 0.
+  // For rank 0 only:
   bool hosts() const { return hub_ != nullptr; }
   void stop_all();
-  // Waits until all others have left or are lost; false: not within that time. nullopt: for ever.
+  // Waits until all others have left or are lost; false after `limit`. nullopt: no limit.
   bool await_all(std::optional<std::chrono::milliseconds> limit);
-  void close();  // what others learn from here on counts no more
-  // For the ranks of its replica: a part as all together have made it.
+  void close();  // ignores later changes of other replicas
+  // For the ranks of rank 0's replica: returns the global weights of a part.
   at::Tensor fetch(std::int64_t part);
   std::vector<ReplicaPlace> places() const { return roll_->places(); }
 
@@ -51,9 +52,9 @@ class Fellows {
   dist::HubMessage answer_to(std::int32_t kind);
 
   std::shared_ptr<ReplicaRoll> roll_;
-  std::unique_ptr<dist::Hub> hub_;  // of rank 0
+  std::unique_ptr<dist::Hub> hub_;  // rank 0 only
   std::unique_ptr<dist::HubLink> link_;
-  std::vector<at::Tensor> bases_;  // of the parts, that this replica took last
+  std::vector<at::Tensor> bases_;  // global weights that this replica took last
   bool shall_stop_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Flat values as the bytes of a message, and back.
+// Conversions between flat tensors and the bytes of a message.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,20 +10,20 @@
 
 namespace scaletrain::parallel {
 
-// Waits for a device, as an exchange waits for the network.
+// Copies to the CPU, which waits for the device.
 inline at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }
 
-// `flat`: on the host.
+// `flat`: on the CPU.
 inline std::vector<std::byte> as_bytes(const at::Tensor& flat) {
   const at::Tensor whole = flat.contiguous();
   const auto* const begin = static_cast<const std::byte*>(whole.const_data_ptr());
   return {begin, begin + whole.nbytes()};
 }
 
-// As long as `bytes` stay as they are.
+// View of `bytes`, which must outlive it.
 inline at::Tensor as_values(const std::vector<std::byte>& bytes, at::ScalarType type) {
   if (bytes.empty()) return at::empty({0}, at::TensorOptions(type));
-  // from_blob knows no constant memory.
+  // from_blob takes no const pointer.
   auto* const begin = const_cast<std::byte*>(bytes.data());
   return at::from_blob(begin, {static_cast<std::int64_t>(bytes.size() / c10::elementSize(type))},
                        at::TensorOptions(type));

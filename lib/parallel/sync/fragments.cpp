@@ -18,7 +18,7 @@ std::int64_t whole_elements(const units::NamedParameter& parameter) {
 
 }  // namespace
 
-// A parameter belongs to the fragment in which its middle lies.
+// Puts a parameter into the fragment that contains its middle element.
 Fragments divide_in_fragments(const std::vector<units::NamedParameter>& model, std::int64_t count,
                               const std::map<std::string, std::int64_t>& sets) {
   struct Message {
@@ -27,7 +27,7 @@ Fragments divide_in_fragments(const std::vector<units::NamedParameter>& model, s
   std::int64_t all = 0, before = 0;
   for (const units::NamedParameter& parameter : model) all += whole_elements(parameter);
   Fragments fragments;
-  std::map<std::pair<std::int64_t, std::int64_t>, Message> open;  // by fragment and set
+  std::map<std::pair<std::int64_t, std::int64_t>, Message> open;  // keyed by (fragment, set)
   for (const units::NamedParameter& parameter : model) {
     const std::int64_t elements = whole_elements(parameter);
     const std::int64_t fragment =

@@ -1,4 +1,4 @@
-// Which parameters replicas exchange together.
+// Fragments of DiLoCo: groups of parameters that replicas synchronize at the same step.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace scaletrain::parallel {
 
-// The same on all ranks, whatever each of them owns of the model: replicas of several ranks
-// exchange all of a fragment behind the same step, and all of a message at once. So what several
-// ranks of a replica have copies of is the mean over the same replicas on each of them.
+// Division of the model, equal on all ranks whatever they own: replicas of several ranks
+// synchronize a whole fragment after the same step, and a whole message at once. So the mean of
+// parameters that several ranks of a replica hold is over the same replicas on each of them.
 struct Fragments {
-  std::map<std::string, std::int64_t> message_of = {};  // by a parameter's name
-  std::vector<std::int64_t> of_message = {};            // the fragment that it is a part of
+  std::map<std::string, std::int64_t> message_of = {};  // message of each parameter, by name
+  std::vector<std::int64_t> of_message = {};            // fragment of each message
 };
 
-// `count` of them that hold about as many elements each, by the shapes of whole parameters in the
-// model's order, in messages of at most 32 MiB of fp32, or of one parameter. Some fragments have
-// none where there are few parameters. Parameters of other `sets`, by name, travel apart, those
-// without one together: ranks of a replica may have copies of the same parameters beside others
-// that they do not share, and by collectives sums have the same bits only where a message is the
-// same.
+// Divides `model`, in its order, into `count` fragments with about the same number of elements,
+// from the shapes of full parameters; messages have at most 32 MiB of fp32, or one parameter. Some
+// fragments are empty if there are few parameters. Parameters with different numbers in `sets`, by
+// name, get messages of their own, those without a number together: ranks of a replica may share
+// some parameters and not others, and a collective gives a sum the same bits only if its whole
+// message is equal.
 Fragments divide_in_fragments(const std::vector<units::NamedParameter>& model, std::int64_t count,
                               const std::map<std::string, std::int64_t>& sets = {});
 

@@ -1,5 +1,5 @@
-// Tensors of their own that replicas give to rank 0's: written where the replicas meet, read by
-// rank 0's training and given to the other ranks of its replica.
+// Rank-local tensors that replicas send to rank 0's replica, for checkpoints: the hub's thread
+// writes them, rank 0's training reads them and the hub sends them on to its replica's other ranks.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class GivenTensors {
     const std::lock_guard lock(mutex_);
     given_[rank][number] = std::move(bytes);
   }
-  // This rank has given all of its tensors.
+  // Marks that `rank` has sent all of its tensors.
   void finish(int rank) {
     const std::lock_guard lock(mutex_);
     whole_.insert(rank);
@@ -34,7 +34,7 @@ class GivenTensors {
     const std::lock_guard lock(mutex_);
     return whole_.contains(rank);
   }
-  // By number, once; {} of a rank that has not given all of them.
+  // Removes and returns the tensors of `rank` by number; {} if it has not sent all of them.
   std::map<std::int32_t, Bytes> take(int rank) {
     const std::lock_guard lock(mutex_);
     if (whole_.erase(rank) == 0) return {};
@@ -43,7 +43,7 @@ class GivenTensors {
 
  private:
   std::mutex mutex_;
-  std::map<int, std::map<std::int32_t, Bytes>> given_;  // by rank of the hub
+  std::map<int, std::map<std::int32_t, Bytes>> given_;  // keyed by the hub's rank
   std::set<int> whole_;
 };
 

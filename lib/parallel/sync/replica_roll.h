@@ -1,5 +1,5 @@
-// Who of the replicas is still there, and how far each has come: written where the replicas meet,
-// read by rank 0's training.
+// Membership: progress and presence of each replica. The hub's thread writes it, rank 0's training
+// reads it.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace scaletrain::parallel {
 
 struct ReplicaPlace {
-  std::int64_t steps = 0;  // of training, whose outcome is in the common weights
-  bool is_done = false;    // has left in good order
-  bool is_lost = false;    // has gone without a word
+  std::int64_t steps = 0;  // steps of training that the global weights include
+  bool is_done = false;    // has left in an orderly way
+  bool is_lost = false;    // was lost without leaving
 };
 
 class ReplicaRoll {
@@ -27,14 +27,14 @@ class ReplicaRoll {
     const std::lock_guard lock(mutex_);
     at(replica).is_done = true;
   }
-  // Whether that is news: one that has left is not lost.
+  // Records a loss; false if it had left before, as then it is not lost.
   bool lost(int replica) {
     const std::lock_guard lock(mutex_);
     if (at(replica).is_done) return false;
     return at(replica).is_lost = true;
   }
 
-  // By replica.
+  // One entry for each replica.
   std::vector<ReplicaPlace> places() const {
     const std::lock_guard lock(mutex_);
     return places_;

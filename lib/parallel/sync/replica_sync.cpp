@@ -24,7 +24,7 @@ at::Tensor flat(const std::vector<units::NamedParameter>& parameters) {
   return at::cat(all);
 }
 
-// Calls visit(parameter, its part of `values`).
+// Calls visit(parameter, its slice of `values`).
 template <class Visit>
 void visit_parts(const std::vector<units::NamedParameter>& parameters, const at::Tensor& values,
                  const Visit& visit) {
@@ -36,7 +36,7 @@ void visit_parts(const std::vector<units::NamedParameter>& parameters, const at:
   }
 }
 
-// mix: the share of the parameters that stays.
+// Sets parameters to mix times themselves plus 1 - mix times `values`.
 void take(const std::vector<units::NamedParameter>& parameters, const at::Tensor& values,
           double mix = 0) {
   const at::NoGradGuard no_grad;
@@ -87,8 +87,8 @@ void ReplicaSync::go_apart(std::int64_t steps, const std::string& host, dist::Me
   fellows_ = std::make_unique<Fellows>(sync_, std::move(weights), steps, mesh, host);
 }
 
-// The last fragment's is 0, so that of one fragment every exchange is after a multiple of the
-// steps.
+// The last fragment's offset is 0, so a single fragment is synchronized after each multiple of
+// sync_.steps.
 bool ReplicaSync::is_due(const Part& part, std::int64_t steps) const {
   const std::int64_t offset = (part.fragment + 1) * sync_.steps / sync_.fragments % sync_.steps;
   return steps > 0 && steps % sync_.steps == offset;
@@ -138,8 +138,8 @@ void ReplicaSync::after_step(std::int64_t step) {
   if (fellows_ && steps_ == total_steps_) leave(std::nullopt);
 }
 
-// In rounds a replica that has not come to the step of the furthest gives what that one gives, all
-// of it, as it has trained since they met.
+// With rounds a replica that has not reached the agreed step synchronizes all parts, as the
+// furthest replica does.
 void ReplicaSync::exchange_all(std::chrono::milliseconds limit) {
   if (fellows_ && steps_ == total_steps_) return;  // it has left
   if (fellows_ && fellows_->hosts()) fellows_->stop_all();
@@ -157,7 +157,7 @@ void ReplicaSync::exchange_all(std::chrono::milliseconds limit) {
   if (fellows_) leave(limit);
 }
 
-// Rank 0's replica goes on with what all have made of the weights.
+// Rank 0's replica continues with the final global weights.
 void ReplicaSync::leave(std::optional<std::chrono::milliseconds> limit) {
   fellows_->leave(steps_ == total_steps_);
   if (mesh_->replica() != 0) return;
@@ -189,7 +189,7 @@ void ReplicaSync::exchange(const std::vector<Part*>& due) {
   for (std::size_t i = 0; i < due.size(); ++i) go_on_from(*due[i], means[i]);
 }
 
-// A part at a time, so that the hub holds one of each replica.
+// Communicates one part at a time, so that the hub holds one part of each replica.
 void ReplicaSync::exchange_in_rounds(const std::vector<Part*>& due) {
   for (Part* const part : due) {
     const at::Tensor own = given(*part);

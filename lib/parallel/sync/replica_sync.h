@@ -1,32 +1,32 @@
-// Replicas that train alone for some steps, with an optimizer each, and then exchange weights in
-// place of gradients.
+// Local SGD, DiLoCo and asynchronous local SGD: replicas train alone for some steps, each with its
+// own optimizer, and then synchronize weights instead of gradients.
 //
 // periodic: all weights become the mean over the replicas (local SGD: Stich, "Local SGD converges
 // fast and communicates little", ICLR 2019; McMahan et al., 2017).
 //
-// diloco: what the replicas have learned since their last exchange is one step of an outer
+// diloco: the change of the replicas since their last synchronization is the gradient of an outer
 // optimizer, SGD with Nesterov momentum (Douillard et al., "DiLoCo: Distributed low-communication
 // training of language models", 2023, algorithm 1):
 //   delta = outer weights - mean over the replicas of their weights
 //   momentum = mu momentum + delta
-//   outer weights = outer weights - lr (delta + mu momentum), which all replicas go on from
-// With several fragments each is exchanged at steps of its own, evenly spread (Douillard et al.,
-// "Streaming DiLoCo with overlapping communication", 2025, section 2.2). With overlap (section 2.3)
-// replicas go on while one is exchanged; then each goes on from mix of its own weights and 1 - mix
-// of the outer ones. What a replica gives is its weights, or, in half the bytes, what it has
-// learned: outer weights - its weights, rounded; delta is the mean of these.
+// outer weights = outer weights - lr (delta + mu momentum), from which all replicas continue
+// With several fragments each has steps of its own to synchronize at, evenly spread (Douillard et
+// al., "Streaming DiLoCo with overlapping communication", 2025, section 2.2). With overlap (section
+// 2.3) replicas train on during communication; then each continues from mix times its own weights
+// plus 1 - mix times the outer ones. A replica sends its weights, or, in half the bytes, its
+// change: outer weights - its weights, rounded to bf16; delta is the mean of these.
 //
-// async: the mean too, but replicas come to it when they can (lib/parallel/sync/async_mean.h).
+// async: a mean too, but at times of each replica's own (lib/parallel/sync/async_mean.h).
 //
-// Replicas of diloco exchange by collectives, or where they are apart in rounds at rank 0's hub
-// (lib/parallel/sync/rounds.h), which go on without one that is lost; the bits are the same.
+// DiLoCo replicas communicate by collectives, or if they are decoupled by rounds at rank 0's hub
+// (lib/parallel/sync/rounds.h), which tolerate the loss of a replica; the bits are equal.
 //
-// A replica may be several ranks that hold its model together: each exchanges what it owns with
-// those that own the same in the other replicas.
+// A replica may be a model-parallel group of several ranks: each synchronizes the shards that it
+// owns with the ranks that own the same shards in other replicas.
 //
-// The optimizers' states are not exchanged, as in these papers. The same weights have the same bits
-// on all replicas after an exchange; not of async, as they exchange at other times, and not with
-// overlap, as a share of their own stays: there the outer weights have.
+// Optimizer states are not synchronized, as in these papers. After a synchronization weights have
+// equal bits on all replicas; not with async, whose replicas synchronize at different times, and
+// not with overlap, where the outer weights are equal instead.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -50,68 +50,68 @@ namespace scaletrain::parallel {
 
 class ReplicaSync {
  public:
-  // `parameters`: what this rank owns of the model, with a fragment each; `group`: of each replica
-  // the rank that owns the same, which outlives it. `total_steps`: of the training, whose end is an
-  // exchange of all. `rounded_to`, of diloco: what it has learned is given, as this type.
+  // `parameters`: owned by this rank, each in a fragment; `group`: the ranks that own the same
+  // shards in all replicas; must outlive this object. `total_steps`: length of the training, which
+  // ends with a full synchronization. `rounded_to`: DiLoCo sends changes in this dtype.
   ReplicaSync(const recipe::Sync& sync, const std::vector<units::NamedParameter>& parameters,
               const Fragments& fragments, dist::Group& group, std::int64_t total_steps,
               std::optional<at::ScalarType> rounded_to = std::nullopt);
 
-  // Once, before start(), where state() was filled from a checkpoint.
+  // Call once before start() if state() was filled from a checkpoint.
   void resume();
-  // Once, before the first step, when all replicas have the weights that training begins with:
-  // without resume() the outer weights are these.
+  // Call once before the first step, when all replicas have the same initial weights. Without
+  // resume() these become the outer weights.
   void start();
-  // Once, behind start(), of replicas that are apart (lib/recipe/apart.h), of async or diloco: from
-  // here on no rank waits for a collective, and the group's ranks are jobs of their own. `steps` of
-  // training are done; rank 0 is reached at `host`. Every rank of `mesh`, whose replicas part,
-  // calls it.
+  // Decouples the replicas (lib/recipe/apart.h), for async or DiLoCo. Call once after start(): then
+  // no rank waits for a collective with another replica, and each replica is a job of its own.
+  // `steps` of training are done; rank 0 is reached at `host`. Collective over `mesh`, which is
+  // split into its replicas.
   void go_apart(std::int64_t steps, const std::string& host, dist::Mesh& mesh);
 
-  // After step number `step` (from 0) of the training, which all ranks have taken or left out.
+  // Call after step `step` of the training (from 0), also if its update was skipped.
   void after_step(std::int64_t step);
-  // What the replicas have not exchanged since they were the same: for a stop. Where they are apart
-  // this one leaves the others, which rank 0 asks to stop too, and waits for at most `limit`; in
-  // rounds it leaves later, and has waited before.
+  // Synchronizes all weights that differ, before a stop. A decoupled replica leaves the others;
+  // rank 0 asks them to stop too and waits at most `limit`. With rounds it leaves later, in
+  // Rounds::leave(), and has waited before.
   void exchange_all(std::chrono::milliseconds limit = std::chrono::seconds(10));
 
-  // Whether an exchange is over after so many steps, and no other is going on; not where all shall
-  // stop at some step.
+  // True if a synchronization ends after `steps` steps; false once rounds have agreed on a step to
+  // stop at.
   bool is_exchanged_after(std::int64_t steps) const;
-  // Whether the replicas' weights may differ.
+  // True if the replicas' weights may differ now.
   bool differs() const;
-  // Whether they differ after exchanges too, as those of several fragments do, or with overlap.
+  // True if weights differ even after a synchronization: with several fragments or overlap.
   bool always_differs() const { return sync_.fragments > 1 || sync_.overlap > 0; }
-  // Whether the replicas are apart, and who of them is still there.
+  // True if the replicas are decoupled.
   bool is_apart() const { return fellows_ || rounds_; }
-  std::vector<ReplicaPlace> places() const;  // rank 0 knows them
-  // Where they are apart and exchange at the same steps; otherwise nullptr.
+  std::vector<ReplicaPlace> places() const;  // membership, known on rank 0 only
+  // Rounds of decoupled DiLoCo replicas; otherwise nullptr.
   Rounds* rounds() const { return rounds_.get(); }
-  // Whether all shall stop: rank 0 has asked the others, in rounds anyone has.
+  // True if all shall stop: rank 0 has asked for it, or with rounds any replica has.
   bool shall_stop() const;
-  // That this rank has given to exchanges so far.
+  // Bytes that this rank has sent so far.
   std::int64_t exchanged_bytes() const { return exchanged_bytes_; }
 
-  // By name, the same on all ranks: "outer_weights/PARAMETER" and "outer_momentum/PARAMETER" of
-  // diloco; its own tensors, so that copying into them restores it.
+  // Outer state of DiLoCo by name, equal on all replicas: "outer_weights/PARAMETER" and
+  // "outer_momentum/PARAMETER". Not copies: writing to them restores the state.
   std::map<std::string, at::Tensor> state() const;
 
  private:
-  // What all replicas give, which collectives add up meanwhile.
+  // An all-reduce of weights or changes that is under way.
   struct Sum {
     at::Tensor values;
     dist::Pending pending;
   };
-  // What this rank owns of the parameters that travel in one message; perhaps nothing, so that all
-  // ranks have the same messages.
+  // Owned shards of the parameters of one message; perhaps empty, as all ranks have the same
+  // messages.
   struct Part {
     std::int64_t fragment = 0;
     bool differs = false;
     std::vector<units::NamedParameter> parameters = {};
-    at::Tensor outer = {}, momentum = {};  // of diloco, flat
-    std::optional<Sum> sum = {};           // while training overlaps its exchange
+    at::Tensor outer = {}, momentum = {};  // DiLoCo only, flat
+    std::optional<Sum> sum = {};           // under way, with overlap
   };
-  // Whether its exchange begins after so many steps.
+  // True if a synchronization of `part` begins after `steps` steps.
   bool is_due(const Part& part, std::int64_t steps) const;
   void exchange(const std::vector<Part*>& due);
   void exchange_in_rounds(const std::vector<Part*>& due);
@@ -124,13 +124,13 @@ class ReplicaSync {
 
   recipe::Sync sync_;
   dist::Group& group_;
-  dist::Mesh* mesh_ = nullptr;  // where the replicas are apart
+  dist::Mesh* mesh_ = nullptr;  // decoupled replicas only
   std::int64_t total_steps_;
   std::optional<at::ScalarType> rounded_to_;
   std::vector<Part> parts_;
-  std::unique_ptr<Fellows> fellows_;  // of async, where the replicas are apart
-  std::unique_ptr<Rounds> rounds_;    // of diloco
-  std::int64_t steps_ = 0;            // of training, done
+  std::unique_ptr<Fellows> fellows_;  // decoupled, async
+  std::unique_ptr<Rounds> rounds_;    // decoupled, DiLoCo
+  std::int64_t steps_ = 0;            // steps of training done
   bool has_resumed_ = false;
   std::int64_t exchanged_bytes_ = 0;
 };

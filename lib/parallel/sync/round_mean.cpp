@@ -20,7 +20,7 @@ RoundMean::RoundMean(Seats seats, std::shared_ptr<ReplicaRoll> roll,
 
 void RoundMean::received(int rank, dist::HubMessage message, const Send& send) {
   Rank& one = ranks_[static_cast<std::size_t>(rank)];
-  if (!one.is_there && message.kind != kAwaitAll) return;  // it was given up
+  if (!one.is_there && message.kind != kAwaitAll) return;  // the hub has given it up
   switch (message.kind) {
     case kPart:
       one.part = std::move(message);
@@ -62,7 +62,7 @@ void RoundMean::received(int rank, dist::HubMessage message, const Send& send) {
   advance(send);
 }
 
-// A rank that has left ends its connection.
+// Also called when a rank that has left closes its connection.
 void RoundMean::lost(int rank, const Send& send) {
   if (ranks_[static_cast<std::size_t>(rank)].has_left) return;
   roll_->lost(seats_.replica(rank));
@@ -95,8 +95,8 @@ void RoundMean::ask_all(const Send& send) {
   }
 }
 
-// Whom rank 0 waits for: while a stop is asked no exchange is over, and who has said where it is
-// waits for the others as rank 0 does.
+// Drops the replicas that rank 0 waits for. While a stop is asked for no round ends, and replicas
+// that have sent their step wait as rank 0 does.
 void RoundMean::give_up() {
   const Rank& first = ranks_.front();
   for (int rank = seats_.places; rank < seats_.count(); ++rank) {
@@ -190,8 +190,8 @@ void RoundMean::answer_wishes(const Send& send) {
   }
 }
 
-// Rank 0 finds it where this process has it; the others of its replica are sent what is theirs. One
-// of whose ranks one has not given all counts on none.
+// Rank 0 reads the tensors in its own process; the other ranks of its replica are sent those of
+// their place. A replica with an incomplete rank is left out on all ranks.
 void RoundMean::answer_given(const Send& send) {
   const auto first = ranks_.begin(), behind = first + seats_.places;
   const bool all_wait =

@@ -1,20 +1,20 @@
-// The mean over replicas that come to each exchange together: a hub's rules.
+// Synchronous rounds: the hub's rules for replicas that synchronize at the same steps.
 //
-// A round is of one part of the weights: when every replica that is there has given it, each gets
-// the mean over them, whose sum is in the order of their ranks, so that its bits do not depend on
-// who came first; they are those of all-reduce over the memory of one host, which adds halves in
-// fp32 too. A replica that is lost is waited for no more; what it had given to a round that is not
-// over is left out.
+// A round handles one part of the weights: when every active replica has sent it, each gets the
+// mean over them. It is summed in the order of ranks, so its bits do not depend on the order of
+// arrival; they equal those of the all-reduce over shared memory, which also adds fp16 and bf16 in
+// fp32. The hub does not wait for a lost replica, and drops what it had sent to a round that is not
+// over.
 //
-// A replica of several ranks has given a part when each of its ranks has given what it owns of it,
-// and each gets the mean over those at its place in the others: so of what several ranks have
-// copies, each has the mean over the same replicas. A replica is lost with the first of its ranks.
-// All that is decided for a replica is answered to all of its ranks at once.
+// A replica of several ranks has sent a part when each rank has sent its shard, and each rank gets
+// the mean over its place in all replicas. So parameters that several ranks hold get a mean over
+// the same replicas. A replica is lost with the first of its ranks; each decision about a replica
+// is sent to all of its ranks at once.
 //
-// A stop: who hears of it says at which step it is and waits; the hub asks the others, who say it
-// at their next step, or where they wait in an exchange, and answers all with the step of the
-// furthest. That exchange is given up: none is over while a replica has not come to it. Then all
-// train to that step, as far as time allows, and exchange there.
+// Stop: a replica that is to stop sends its step and waits; the hub asks the others, who send
+// theirs at their next step or while they wait, and answers all with the furthest step. A round
+// under way is given up: none ends while a replica has not joined it. Then all train to that step,
+// as far as time allows, and synchronize there.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -33,7 +33,7 @@ namespace scaletrain::parallel {
 
 class RoundMean : public dist::HubRules {
  public:
-  // The hub's ranks are `seats`; `roll` is of its replicas; parts are of `type`.
+  // `seats`: the hub's ranks; `roll`: their replicas; parts have dtype `type`.
   RoundMean(Seats seats, std::shared_ptr<ReplicaRoll> roll, std::shared_ptr<GivenTensors> given,
             at::ScalarType type = at::kFloat);
 
@@ -42,20 +42,20 @@ class RoundMean : public dist::HubRules {
 
  private:
   struct Rank {
-    bool is_there = true;                       // comes again
-    bool has_left = false;                      // in good order
-    std::optional<dist::HubMessage> part = {};  // that it waits for the mean of
-    std::optional<std::int64_t> meets = {};     // at which step, where it waits for the others
-    std::optional<std::int64_t> stops = {};     // at which step it is, where all shall stop
-    std::optional<std::int64_t> asks = {};      // in which round, what rank 0 wishes
-    bool has_given = false;                     // in this round
+    bool is_there = true;                       // sends further messages
+    bool has_left = false;                      // in an orderly way
+    std::optional<dist::HubMessage> part = {};  // part whose mean it waits for
+    std::optional<std::int64_t> meets = {};     // step at which it waits for the others (kMeet)
+    std::optional<std::int64_t> stops = {};     // step that it has sent with kStop
+    std::optional<std::int64_t> asks = {};      // round whose request it asks for (kAsk)
+    bool has_given = false;                     // kGiven, in this round
     bool waits_for_given = false, waits_for_all = false;
   };
   void leave(int rank, const Send& send);
   void ask_all(const Send& send);
   void give_up();
   void drop(int replica);
-  // Answers whatever can be answered now.
+  // Sends every answer that is possible now.
   void advance(const Send& send);
   void answer_stop(const Send& send);
   void answer_parts(const Send& send);
@@ -65,7 +65,7 @@ class RoundMean : public dist::HubRules {
   void answer_given(const Send& send);
   void answer_others(const Send& send);
 
-  // Whether that is so of every rank that is there, or of those but the first replica's.
+  // True if `has` holds for all active ranks; others_there(): except rank 0's replica.
   template <class Has>
   bool all_there(const Has& has) const;
   template <class Has>
@@ -77,7 +77,7 @@ class RoundMean : public dist::HubRules {
   at::ScalarType type_;
   std::vector<Rank> ranks_;
   enum class Stop { kNone, kAsked, kAgreed } stop_ = Stop::kNone;
-  std::vector<std::int32_t> wishes_;  // rank 0's, by round from 1
+  std::vector<std::int32_t> wishes_;  // requests of rank 0, by round from 1
 };
 
 }  // namespace scaletrain::parallel

@@ -16,10 +16,10 @@
 namespace scaletrain::parallel {
 namespace {
 
-constexpr std::chrono::milliseconds kLeastPatience{2000};  // who is there answers within it
-constexpr std::chrono::milliseconds kLookEvery{100};       // for a stop
+constexpr std::chrono::milliseconds kLeastPatience{2000};  // an active replica answers within it
+constexpr std::chrono::milliseconds kLookEvery{100};       // interval of checks for a stop
 
-// As `like`, on the host; undefined where they are not its bytes.
+// Returns the bytes as a tensor like `like` on the CPU; undefined if their number differs.
 at::Tensor tensor_of(const std::vector<std::byte>& bytes, const at::Tensor& like) {
   const at::Tensor result = at::empty(like.sizes(), like.options().device(at::kCPU));
   if (bytes.size() != result.nbytes()) return {};
@@ -151,7 +151,7 @@ void Rounds::leave(std::optional<std::chrono::milliseconds> limit) {
   }
 }
 
-// Where time is up, the hub answers as soon as it counts no more those whom rank 0 waits for.
+// After the deadline it gives up the replicas that rank 0 waits for; then the hub answers.
 dist::HubMessage Rounds::receive() {
   const core::SteadyTime since = core::now();
   for (;;) {
@@ -166,7 +166,7 @@ dist::HubMessage Rounds::receive() {
   }
 }
 
-// `other`: what may come in place of it.
+// `other`: kind of an alternative answer.
 dist::HubMessage Rounds::answer_to(std::int32_t kind, std::int32_t other) {
   for (;;) {
     dist::HubMessage answer = receive();

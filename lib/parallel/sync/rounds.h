@@ -1,6 +1,6 @@
-// The other replicas, which this one meets at rank 0's hub at the same steps, for the mean of all
-// (lib/parallel/sync/round_mean.h): any but rank 0's may be lost. Each rank of a replica of several
-// comes to them for what it owns; all of its ranks make the same calls.
+// Client of synchronous rounds: connects this rank to the hub on rank 0, where replicas synchronize
+// at the same steps (lib/parallel/sync/round_mean.h). The loss of any replica but rank 0's is
+// tolerated. In a replica of several ranks each sends its shards; all make the same calls.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,71 +24,71 @@ namespace scaletrain::parallel {
 
 class Rounds {
  public:
-  // `steps` of training are done; parts are of `type`. Rank 0 opens the hub at `host`. Every rank
-  // of `mesh` calls it at once, and each replica is a job of its own from then on
-  // (Mesh::part_replicas).
+  // `steps` of training are done; parts have dtype `type`. Rank 0 opens the hub at `host`.
+  // Collective over `mesh`: it splits the replicas off as independent jobs (Mesh::part_replicas).
   Rounds(std::int64_t steps, dist::Mesh& mesh, const std::string& host,
          at::ScalarType type = at::kFloat);
 
-  // How long rank 0 waits for others from a stop on; then it goes on without whom it waits for.
+  // Time that rank 0 waits for others after a stop; then it gives up those that it waits for.
   void set_stop_limit(std::chrono::milliseconds limit) { stop_limit_ = limit; }
 
-  // The following throw core::StoppedError where rank 0 is lost. `steps`: that are done. A stop
-  // that comes while this replica waits in any of them (core::stop_reason) is one that it wants.
+  // The following throw core::StoppedError if rank 0 is lost. `steps`: number of steps done. If
+  // this process is asked to stop (core::stop_reason) while it waits here, it asks all replicas to
+  // stop.
 
-  // The mean over the replicas that are there of a flat part, of the same type; on the host.
-  // All of them call it for the same parts in the same order. nullopt: the exchange is given up, as
-  // all shall stop.
+  // Returns the mean of a flat part over the active replicas, in its dtype, on the CPU. All
+  // replicas call it for the same parts in the same order. nullopt: the round was given up, as all
+  // shall stop.
   std::optional<at::Tensor> mean_of(std::int64_t part, const at::Tensor& values,
                                     std::int64_t steps);
-  // Ends an exchange, to which this replica has given all; waits for the others. False: given up.
+  // Ends a synchronization after all parts; waits for the others. False: given up.
   bool meet(std::int64_t steps);
 
-  // Whether a replica wants all to stop, as far as this rank has heard; asks nobody.
+  // True if a replica is known to want a stop; reads pending messages, sends none.
   bool stop_is_asked();
-  // Whether this one has said at which step it is, where it waited: it trains no further before
+  // True if this replica has sent its step while it waited: it must not train further before
   // agree_on_stop().
   bool has_said_stop() const { return has_said_stop_; }
-  // This one wants that, or has heard it: the step of the furthest, to which all shall train before
-  // their last exchange.
+  // Call to stop, or if stop_is_asked(): returns the step of the furthest replica, to which all
+  // train before their last synchronization.
   std::int64_t agree_on_stop(std::int64_t steps);
-  // What it came to; nullopt before.
+  // Result of agree_on_stop(); nullopt before.
   std::optional<std::int64_t> stops_at() const { return stops_at_; }
 
-  // Behind an exchange, each replica once: which tensors of their own rank 0 wishes for, in its
-  // replica `wish`, what it says in others.
+  // Call once after a synchronization: returns the request `wish` for rank-local tensors that rank
+  // 0's replica passes; the other replicas' arguments are ignored.
   std::int32_t agree_on_wish(std::int32_t wish);
-  // The others give them to those at their place in rank 0's replica,
+  // Other replicas send the requested tensors to their place in rank 0's replica,
   void give(const std::vector<at::Tensor>& own);
-  // which wait for them: by replica, in that order, those of each that has given them, on the
-  // host; its own and those of others are []. The same replicas on all ranks.
+  // and take() waits for them there. Returns by replica the tensors that it has sent, on the CPU;
+  // [] for its own and for those that have not sent all. Equal choice on all ranks.
   std::vector<std::vector<at::Tensor>> take(const std::vector<at::Tensor>& own);
 
-  // Comes to no further exchange; once, a second call does nothing. Rank 0 waits until the others
-  // have left or are lost, for `limit` at most where there is one.
+  // Ends synchronization; a second call does nothing. Rank 0 waits until the others have left or
+  // are lost, at most `limit`; nullopt: no limit.
   void leave(std::optional<std::chrono::milliseconds> limit);
-  std::vector<ReplicaPlace> places() const { return roll_->places(); }  // rank 0 knows them
+  std::vector<ReplicaPlace> places() const { return roll_->places(); }  // known on rank 0 only
 
  private:
   bool hosts() const { return hub_ != nullptr; }
   dist::HubMessage receive();
   dist::HubMessage answer_to(std::int32_t kind, std::int32_t other = 0);
   void say_stop();
-  using Given = std::map<std::int32_t, std::vector<std::byte>>;  // by number
-  std::vector<Given> take_given();                               // by replica
+  using Given = std::map<std::int32_t, std::vector<std::byte>>;  // keyed by number
+  std::vector<Given> take_given();                               // one for each replica
 
   Seats seats_;
   int seat_;
   std::shared_ptr<ReplicaRoll> roll_;
   std::shared_ptr<GivenTensors> given_;
-  std::unique_ptr<dist::Hub> hub_;  // of rank 0
+  std::unique_ptr<dist::Hub> hub_;  // rank 0 only
   std::unique_ptr<dist::HubLink> link_;
   std::int64_t steps_;
-  std::int64_t round_ = 0;  // of wishes
+  std::int64_t round_ = 0;  // counts agree_on_wish()
   bool stop_is_asked_ = false, has_said_stop_ = false, has_left_ = false;
   std::optional<std::int64_t> stops_at_;
   std::chrono::milliseconds stop_limit_{10000};
-  std::optional<core::SteadyTime> deadline_;  // of rank 0, from a stop on
+  std::optional<core::SteadyTime> deadline_;  // rank 0 only, after a stop
 };
 
 }  // namespace scaletrain::parallel

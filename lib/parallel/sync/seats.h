@@ -1,14 +1,14 @@
-// Who sits where at a hub: the ranks of replicas, one replica behind the other.
+// Numbering of ranks at a hub: all ranks of replica 0, then those of replica 1, ...
 #pragma once
 
 #include "lib/core/mesh_plan.h"
 
 namespace scaletrain::parallel {
 
-// Ranks at the same place in their replicas own the same of the model.
+// Ranks at the same place in their replicas own the same shards of the model.
 struct Seats {
   int replicas = 1;
-  int places = 1;  // ranks of each
+  int places = 1;  // ranks of each replica
 
   int count() const { return replicas * places; }
   int rank(int replica, int place) const { return replica * places + place; }
@@ -20,7 +20,7 @@ inline Seats seats_of(const core::MeshPlan& plan) {
   const int replicas = plan.model_copies();
   return {.replicas = replicas, .places = plan.world_size() / replicas};
 }
-// That of a rank of the job.
+// Hub rank of a rank of the job.
 inline int seat_of(const core::MeshPlan& plan, int rank) {
   return seats_of(plan).rank(plan.replica(rank), plan.place(rank));
 }
