@@ -15,13 +15,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Gradients of the sum over all chunks; undefined where nothing asks for one.
+// Gradients of the sum over all chunks; undefined if none is required.
 struct Gradients {
   at::Tensor row;
   variable_list parameters;
 };
 
-// Adds what one chunk gives, whose gradients `all` are of [tokens, if they ask] + `parameters`.
+// Adds one chunk's gradients, `all`: that of its tokens, if required, then those of `parameters`.
 void add_gradients(Gradients& sums, variable_list all, bool of_tokens, std::int64_t first) {
   if (of_tokens) {
     sums.row.narrow(1, first, all.front().size(1)).copy_(all.front());
@@ -39,7 +39,7 @@ void add_gradients(Gradients& sums, variable_list all, bool of_tokens, std::int6
 
 class ChunkedLoss : public torch::autograd::Function<ChunkedLoss> {
  public:
-  // `parameters` all need gradients.
+  // All `parameters` require gradients.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& row,
                             at::TensorList parameters, std::int64_t chunk,
                             const LossOfTokens& loss) {
@@ -72,7 +72,7 @@ class ChunkedLoss : public torch::autograd::Function<ChunkedLoss> {
     for (at::Tensor& one : result) {
       if (one.defined()) one.mul_(gradients[0]);
     }
-    result.resize(result.size() + 2);  // of the chunk's size and of the function
+    result.resize(result.size() + 2);  // for the arguments `chunk` and `loss`
     return result;
   }
 };

@@ -18,13 +18,13 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A graph of the product alone, from leaves of its own that share the parameters' memory.
+// Autograd graph of the layer's product alone; its leaves share the parameters' memory.
 struct Product : torch::CustomClassHolder {
   std::shared_ptr<DeferredWeights> owner;
   Tensor weight, bias;  // the parameters; bias may be undefined
   Tensor own_input, own_weight, own_bias, output;
 
-  // The gradients of those of `leaves` that require one, one after the other, by the same graph.
+  // Gradients of `leaves`, all of which require one; may be called repeatedly on the same graph.
   variable_list gradients(const Tensor& gradient, const variable_list& leaves) const {
     return torch::autograd::grad({output}, leaves, {gradient}, /*retain_graph=*/true);
   }
@@ -37,7 +37,7 @@ void add_to_gradient(const Tensor& parameter, const Tensor& gradient) {
   } else {
     sum = gradient.contiguous();
   }
-  // As autograd does behind its own sum.
+  // Runs the hook as autograd does after its own accumulation.
   const auto& hook = torch::autograd::impl::post_acc_grad_hooks(parameter);
   if (hook) (*hook)(parameter);
 }
@@ -49,7 +49,7 @@ Tensor own_leaf(const Tensor& tensor) {
 
 class DeferredLinear : public torch::autograd::Function<DeferredLinear> {
  public:
-  // Weight and bias are arguments so that the output requires a gradient where they do.
+  // Takes weight and bias as arguments so that the output requires a gradient if they do.
   static Tensor forward(AutogradContext* context, const Tensor& /*input*/, const Tensor& /*weight*/,
                         const std::optional<Tensor>& /*bias*/,
                         const c10::intrusive_ptr<Product>& product) {
@@ -115,7 +115,7 @@ void DeferredWeights::attach(nn::Linear& linear) {
   linear.multiply_by([owner = shared_from_this(), inputs_first, weight = named["weight"],
                       own = bias != nullptr ? *bias : Tensor()](
                          const Tensor& input, const Tensor& outputs_last, const Tensor& added) {
-    // A layer that is cut by its inputs adds it later, and once.
+    // Row-parallel layers add their bias after the all-reduce, not here.
     const Tensor used = added.defined() ? own : Tensor();
     const bool trains = weight.requires_grad() || (used.defined() && used.requires_grad());
     if (!trains || !at::GradMode::is_enabled()) return nn::dense(input, outputs_last, added);

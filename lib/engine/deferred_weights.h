@@ -1,6 +1,7 @@
-// The two halves of a linear layer's backward, apart: the gradient of its input at once, for which
-// the stage before waits, and those of weight and bias when a schedule says so (Qi et al., Zero
-// Bubble Pipeline Parallelism, 2023). Each has the bits that backward in one piece gives.
+// Splits the backward of linear layers for zero-bubble pipeline schedules: the input's gradient is
+// computed at once, as the previous stage waits for it, those of weight and bias when the schedule
+// asks for them (Qi et al., Zero Bubble Pipeline Parallelism, 2023). The bits equal those of an
+// ordinary backward.
 #pragma once
 
 #include <functional>
@@ -15,19 +16,19 @@ namespace scaletrain::engine {
 
 class DeferredWeights : public std::enable_shared_from_this<DeferredWeights> {
  public:
-  // What was kept of one backward.
+  // Deferred weight gradients of one backward.
   class Work {
    public:
     void add(std::function<void()> one) { kept_.push_back(std::move(one)); }
-    // Adds it to the gradients of the parameters.
+    // Computes them and adds them to the parameters' gradients.
     void run();
 
    private:
     std::vector<std::function<void()>> kept_;
   };
 
-  // For its lifetime backward keeps gradients of weights in `work`; without one they are computed
-  // at once.
+  // While a scope exists, backward defers weight gradients to `work`; without a scope it computes
+  // them at once.
   class Scope {
    public:
     Scope(DeferredWeights& owner, Work& work);
@@ -39,16 +40,16 @@ class DeferredWeights : public std::enable_shared_from_this<DeferredWeights> {
     DeferredWeights& owner_;
   };
 
-  // Makes `linear` multiply so. Of its parameters' hooks only those behind the sum are called then
-  // (lib/parallel/gradient_hook.h).
+  // Makes `linear` defer its weight gradients. The only hooks of its parameters that run then are
+  // post-accumulate hooks (lib/parallel/gradient_hook.h).
   void attach(nn::Linear& linear);
 
-  // Keeps `one` in the scope's work, or runs it.
+  // Defers `one` to the scope's work, or runs it at once without a scope.
   void take(std::function<void()> one);
 
  private:
-  std::mutex mutex_;      // on a device backward has a thread of its own
-  Work* work_ = nullptr;  // of the scope
+  std::mutex mutex_;      // on a GPU backward runs on a thread of its own
+  Work* work_ = nullptr;  // work of the current scope
 };
 
 }  // namespace scaletrain::engine

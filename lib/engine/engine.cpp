@@ -37,7 +37,7 @@ std::vector<at::Tensor> parameters_of(const units::Unit& unit, nn::Model& model)
   return result;
 }
 
-// Its parameters and buffers.
+// Returns the model's parameters and buffers.
 std::vector<at::Tensor> tensors_of(nn::Model& model) {
   std::vector<at::Tensor> result = model.parameters();
   const std::vector<at::Tensor> buffers = model.buffers();
@@ -45,14 +45,14 @@ std::vector<at::Tensor> tensors_of(nn::Model& model) {
   return result;
 }
 
-// The tokens from number `first` on, counted row by row, that `part` [1, tokens, ...] is of.
+// Example of the tokens from `first` on, numbered row by row, that `part`, [1, tokens, ...], holds.
 task::Example tokens_of(const task::Example& example, const at::Tensor& part, std::int64_t first) {
   return {.input = example.input,
           .target = tokens_in_a_row(example.target).narrow(1, first, part.size(1)),
           .context = example.context};
 }
 
-// How many targets the sum of its losses has; `ranks` share its sequences, as many tokens each.
+// Number of targets in the loss sum; `ranks` split each sequence into equal numbers of tokens.
 at::Tensor targets_of(const task::Task& task, const task::Example& example, int ranks) {
   const std::int64_t fixed = task.fixed_targets(example.input.size(0));
   return fixed > 0 ? at::scalar_tensor(fixed / ranks) : example.target.ge(0).sum();
@@ -85,8 +85,8 @@ Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings
   last_ = parameters_of(units_.back(), parts.model);
 }
 
-// Each unit has numbers of its own, so that one that runs again, or on another rank, draws the
-// same.
+// Each unit has random numbers of its own, so that recomputation, or a unit on another rank, draws
+// the same.
 void Engine::reseed(const Draws& draws, std::size_t unit) {
   if (!units_[unit].draws) return;
   const std::uint64_t place = static_cast<std::uint64_t>(draws.block) * kMostUnits + unit;
@@ -203,17 +203,17 @@ std::vector<UnitCost> Engine::measure_units(const task::Example& example) {
   SavedBytes saved(tensors_of(parts_.model));
   parts_.precision.forward([&] {
     units::Context context = training_context(example.context, parts_.mesh.data());
-    context.again = true;  // nothing counts this pass
+    context.again = true;  // skips the updates of counters
     units::Flow flow{example.input};
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
       UnitCost& cost = costs[unit];
       cost = {.name = units_[unit].name, .input_bytes = bytes_of(flow)};
       const bool in_chunks = chunk_ > 0 && unit + 1 == units_.size();
-      if (in_chunks) break;  // what its tokens save is gone with them
+      if (in_chunks) break;  // a chunk's saved tensors are freed with the chunk
       const units::Flow input = flow;
       const SavedTensorsScope scope(saved.hooks());
       const auto run_twice = [&] {
-        for (int run = 0; run < 2; ++run) {  // the first may choose kernels
+        for (int run = 0; run < 2; ++run) {  // the first run may choose kernels
           const core::SteadyTime start = core::now();
           flow = units_[unit].run(input, context);
           if (unit + 1 == units_.size()) parts_.task.loss_sum(flow.front(), example);
@@ -340,7 +340,7 @@ at::Tensor Engine::predict(const task::Example& example) {
 void Engine::accompany() {
   if (parts_.idle_input.defined()) {
     const task::Example idle{.input = parts_.idle_input, .target = parts_.idle_input};
-    if (parts_.pipeline != nullptr) return void(evaluate(idle));  // its stages are idle together
+    if (parts_.pipeline != nullptr) return void(evaluate(idle));  // all its stages are idle
     return void(predict(idle));
   }
   for (std::size_t unit = 0; unit < units_.size(); ++unit) {

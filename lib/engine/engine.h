@@ -1,5 +1,4 @@
-// Runs a model forward and backward: the order of a step's micro-batches, and what each evaluation
-// batch gives.
+// Runs a model forward and backward: the micro-batches of a step, and evaluation batches.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,7 +25,7 @@ namespace scaletrain::engine {
 
 class Pipeline;  // lib/engine/pipeline.h
 
-// The micro-batches of one step, one after the other.
+// Source of a step's micro-batches, read one after the other.
 class MicroBatches {
  public:
   virtual ~MicroBatches() = default;
@@ -34,10 +33,10 @@ class MicroBatches {
   virtual task::Example next() = 0;
 };
 
-// The next one, whose memory counts as inputs.
+// Reads the next micro-batch; its memory is accounted as inputs.
 task::Example next_micro_batch(MicroBatches& batches);
 
-// What it runs; all of it outlives the engine.
+// Parts that the engine uses; all must outlive it.
 struct EngineParts {
   nn::Model& model;
   const task::Task& task;
@@ -45,137 +44,138 @@ struct EngineParts {
   parallel::Placement& placement;
   const dist::Mesh& mesh;
   Pipeline* pipeline = nullptr;         // null: each rank runs all units
-  std::vector<units::Unit> units = {};  // as a layout runs the model's; empty: as they are
-  // What the units exchange something on, in evaluation too, where this rank has no batch;
-  // undefined: they exchange nothing that the placement does not.
+  std::vector<units::Unit> units = {};  // adapted to the layout; empty: the model's own
+  // Dummy input for a rank that ran out of batches, also in evaluation, if the units themselves
+  // use collectives; undefined: only the parallel strategy does.
   at::Tensor idle_input = {};
 };
 
-// Throws core::RecipeError ("/loss/chunk: ...") if the last unit of a model cannot take a part of
-// the tokens at a time.
+// Throws core::RecipeError ("/loss/chunk: ...") if the model's last unit cannot run on a part of
+// the tokens.
 void require_tokens_alone(const units::Unit& last);
 
-// How a step needs less memory.
+// Options that save memory in a step.
 struct MemorySavings {
   std::optional<recipe::Recompute> recompute = {};
   std::int64_t chunk = 0;  // tokens that the last unit and the loss take at a time; 0: all
-  bool offload = false;    // activations lie in the host's memory between forward and backward
+  bool offload = false;    // activations are offloaded to CPU memory between forward and backward
 };
 
-// task::Task::sums() and scores() of a batch, and what the model gave; no scores where the task has
-// no columns of them, and no output where the loss takes chunks of tokens.
+// Results of a batch: task::Task::sums() and scores(), and the model's output. `scores` is
+// undefined if the task has no score columns, and `output` if the loss is chunked.
 struct Evaluated {
   at::Tensor sums, scores, output;
 };
 
 class Engine {
  public:
-  // `seed` is what dropout draws from. Throws core::RecipeError where the model has nothing that
-  // could be run again, or its last unit takes no tokens one by one.
+  // `seed`: base of dropout's random numbers. Throws core::RecipeError if the recipe asks for
+  // activation checkpointing and no unit can be recomputed, or for chunked loss and the last unit
+  // does not support it.
   Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings& savings = {});
 
-  // Step number `step` (from 0): forward and backward of all micro-batches; afterwards every
-  // parameter that this rank owns has as gradient the mean over the data coordinates of the sum of
-  // their losses, each times `weight` (0-dim fp32); the model's auxiliary losses among them. Calls
-  // `before_last_backward` with the sum of this rank's losses (0-dim double) when all of them are
-  // queued, so that an exchange can be under way during the last backward. `again`: the step's
-  // second pass over the same micro-batches, which draws as the first did and counts nothing.
-  // Throws core::StoppedError where a peer is lost. Reads nothing back from the device.
+  // Runs forward and backward of all micro-batches of step `step` (from 0). Afterwards each owned
+  // parameter has as gradient the mean over data-parallel ranks of the sum of their losses times
+  // `weight` (0-dim fp32), including the model's auxiliary losses. Calls `before_last_backward`
+  // with the sum of this rank's losses (0-dim double) when all losses are queued, so that a
+  // collective can overlap with the last backward. `again`: second pass over the step's same
+  // micro-batches, with the same random numbers and without updating counters. Throws
+  // core::StoppedError if a peer is lost. Never waits for the device.
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
 
   std::int64_t exchanged_bytes() const { return parts_.placement.exchanged_bytes(); }
 
-  // What this rank updates (lib/parallel/placement.h).
+  // Parameters, or shards of them, that this rank updates (lib/parallel/placement.h).
   const std::vector<units::NamedParameter>& owned() const { return parts_.placement.owned(); }
-  // The gradients of that which have one.
+  // Returns the gradients of the owned parameters that have one.
   std::vector<at::Tensor> gradients() const;
-  // Sum of the squares of the gradients of the whole model, a 0-dim double on the device and the
-  // same on all ranks of a replica: every element is counted once, in doubles. Every rank calls it
-  // at the same point of a step; it only queues work.
+  // Squared norm of the whole model's gradient, a 0-dim double on the device, equal on all ranks of
+  // a replica; sums each element once, in double. Collective; does not wait for the device.
   at::Tensor squared_norm() const;
 
-  // What a budget for recomputation decides by: runs `example` forward, each unit twice, and leaves
-  // nothing changed. Waits for the device. Every rank calls it.
+  // Measures memory and time of each unit for an activation checkpointing budget: runs `example`
+  // forward, each unit twice, and changes no state. Waits for the device. Collective.
   std::vector<UnitCost> measure_units(const task::Example& example);
-  // For each unit whether backward runs it again, in place of what the recipe says; all but the
-  // last one do until then where that is a budget.
+  // Sets for each unit if backward recomputes it, instead of the recipe's choice. Before this call
+  // a recipe with a budget recomputes all units but the last one.
   void set_recomputed(std::vector<bool> recomputed) { recomputed_ = std::move(recomputed); }
   const std::vector<units::Unit>& units() const { return units_; }
-  // Called once behind each step's update, which was left out where `found_inf` is not 0:
-  // parallel::Placement's and nn::Model::end_step(), whose numbers it returns.
+  // Call once after each step's update, which was skipped if `found_inf` is not 0: calls
+  // parallel::Placement::end_step() and nn::Model::end_step(), and returns the latter's values.
   at::Tensor end_step(const at::Tensor& found_inf);
   const nn::Model& model() const { return parts_.model; }
-  // Of activations, that went to the host's memory so far.
+  // Bytes of activations offloaded to CPU memory so far.
   std::int64_t offloaded_bytes() const { return offload_ ? offload_->moved_bytes() : 0; }
 
-  // Of one batch. The model is in evaluation mode. In a pipeline each of its ranks calls it with
-  // the same batch, and the last stage's has the values.
+  // Evaluates one batch; the model must be in evaluation mode. With a pipeline each of its ranks
+  // calls it with the same batch, and the ranks of the last stage get the values.
   Evaluated evaluate(const task::Example& example);
-  // Whether evaluation goes on with a batch: in a pipeline its first rank says so for all.
+  // True if evaluation continues with another batch; in a pipeline all ranks get the value of its
+  // first rank.
   bool agree(bool goes_on);
-  // What the model alone gives, where nothing is known to compare with; of all its units on this
+  // Returns the model's output for a batch that may have no targets; all units must be on this
   // rank.
   at::Tensor predict(const task::Example& example);
 
-  // Whether all ranks must evaluate, or predict, as many batches: they exchange parameters with
-  // each. A rank that has none left takes part in another one's by accompany().
+  // True if all ranks must evaluate or predict the same number of batches, as each batch
+  // all-gathers parameters. A rank without batches calls accompany(), a dummy forward.
   bool runs_with_others() const { return walk_.exchanges(); }
   void accompany();
-  // After what this rank owns was changed. Every rank calls it.
+  // Call on all ranks after owned parameters were changed.
   void weights_changed() {
     weights_updated();
     settle();
   }
-  // The same behind a step's update: what ranks gather of each other arrives during the next step's
-  // forward, or when settle() is called, which must be before anything else happens.
+  // weights_changed() without waiting, for use after a step's update: the all-gathers overlap with
+  // the next step's forward. Call settle() before anything but that forward.
   void weights_updated() { parts_.placement.spread_ahead(); }
   void settle() { parts_.placement.settle(); }
 
  private:
-  // What a pass of a micro-batch draws from: (seed, step, block) and nothing before, so that no
-  // generator state has to be saved.
+  // Seed of the random numbers of a micro-batch's pass. They depend on (seed, step, block) only, so
+  // that no generator state has to be saved.
   struct Draws {
     std::uint64_t seed = 0;
     std::int64_t step = 0, block = 0;
   };
   void reseed(const Draws& draws, std::size_t unit);
-  // The sum of the losses, and what backward starts from before it is weighed: that sum and the
-  // auxiliary losses, each times the targets, so that of a step's batches they are the mean over
-  // its targets, as the loss is.
+  // `task`: sum of the losses. `all`: root of backward before it is weighted, that sum plus the
+  // auxiliary losses, each times the number of targets, so that over a step they too are averaged
+  // over its targets.
   struct Losses {
     at::Tensor task, all;
   };
   Losses forward(const Draws& draws, const task::Example& example, bool again);
-  // What the units from `begin` to `end` give of `flow`; `losses`: those are the last ones, and
-  // what the task makes of it.
+  // Runs units `begin` to `end` on `flow` and returns their output; if these are the last units,
+  // `losses` must be given and receives the losses.
   units::Flow run_units(std::size_t begin, std::size_t end, const Draws& draws,
                         const task::Example& example, bool again, units::Flow flow, Losses* losses);
-  // run() of one rank of a pipeline.
+  // Implements run() for a rank of a pipeline.
   void run_pipeline(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
                     const std::function<void(const at::Tensor&)>& before_last_backward, bool again);
-  // The same units, to look at what they give.
+  // Runs units without gradients, for evaluation.
   units::Flow look_through(std::size_t begin, std::size_t end, const task::Example& example,
                            units::Flow flow);
-  // All units from `begin` on, and what the task makes of it.
+  // Evaluates a batch from unit `begin` to the last.
   Evaluated evaluate_from(std::size_t begin, const task::Example& example, units::Flow input);
   units::Flow run_unit(std::size_t unit, const Draws& draws,
                        const std::shared_ptr<const units::Context>& context, units::Flow input);
-  // The last unit and the loss.
+  // Runs the last unit and the loss chunk by chunk; loss_in_chunks() is for training.
   at::Tensor loss_in_chunks(const at::Tensor& hidden, const task::Example& example,
                             const units::Context& context);
   at::Tensor sums_in_chunks(const at::Tensor& hidden, const task::Example& example);
-  // From a loss, or from `roots` with the gradients of each.
+  // Runs backward from a loss, or from `roots` with a gradient for each.
   void backward(const units::Flow& roots, const units::Flow& gradients);
 
   EngineParts parts_;
-  std::vector<units::Unit> units_;  // the model's
+  std::vector<units::Unit> units_;  // units that run, EngineParts::units or the model's
   std::uint64_t seed_;
   UnitWalk walk_;
-  std::vector<bool> recomputed_;  // by unit
+  std::vector<bool> recomputed_;  // one flag for each unit
   std::optional<ActivationOffload> offload_;
-  std::int64_t chunk_;            // 0: the loss takes all tokens at once
-  std::vector<at::Tensor> last_;  // the last unit's parameters
+  std::int64_t chunk_;            // tokens of a chunk; 0: the loss takes all tokens at once
+  std::vector<at::Tensor> last_;  // parameters of the last unit
 };
 
 }  // namespace scaletrain::engine

@@ -15,7 +15,7 @@ constexpr const char* kActivations = "activations";
 constexpr const char* kShapes = "shapes of activations";
 constexpr const char* kGradients = "gradients of activations";
 
-// How a tensor travels: its own strides where they leave no gaps.
+// Describes a tensor; keeps its strides if they leave no gaps in memory.
 FlowTensor description_of(const at::Tensor& tensor) {
   const bool is_dense = tensor.is_non_overlapping_and_dense();
   return {.type = tensor.scalar_type(),
@@ -29,7 +29,7 @@ at::Tensor room_for(const FlowTensor& shape, at::Device device) {
                            at::TensorOptions(shape.type).device(device));
 }
 
-// `tensor` as it is described, itself where it is so already.
+// Returns `tensor` in the described layout, a copy only if its layout differs.
 at::Tensor laid_out(const at::Tensor& tensor, const FlowTensor& shape) {
   const at::Tensor plain = tensor.detach();
   const bool fits = plain.scalar_type() == shape.type && plain.strides() == shape.strides;

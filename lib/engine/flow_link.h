@@ -1,7 +1,7 @@
-// Flows on their way from one stage of a pipeline to the next, and their gradients back.
+// Sends the tensors between pipeline stages: activations forward and gradients back.
 //
-// The first flow of a kind goes with its description: how many tensors, of which types, shapes and
-// strides, and which of them gradients are wanted of. Those that follow go without.
+// The first flow of a kind is preceded by its description: number of tensors, and for each its
+// dtype, shape, strides and if it needs a gradient. Later flows of the kind have none.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@ namespace scaletrain::engine {
 
 struct FlowTensor {
   at::ScalarType type = at::kFloat;
-  std::vector<std::int64_t> sizes, strides;  // dense
+  std::vector<std::int64_t> sizes, strides;  // without gaps in memory
   bool wants_gradient = false;
 };
 using FlowShape = std::vector<FlowTensor>;
@@ -28,10 +28,10 @@ class FlowLink {
  public:
   explicit FlowLink(dist::PipeLink link) : link_(std::move(link)) {}
 
-  // `kind` is the same text at both ends for flows that are described alike; returns how it
-  // travels.
+  // `kind` identifies flows with equal descriptions and must be equal at both ends. Returns the
+  // description that the flow was sent with.
   const FlowShape& send(const std::string& kind, const units::Flow& flow);
-  // Leaves, of which some require gradients.
+  // Receives a flow as leaf tensors, some of which require gradients.
   units::Flow receive(const std::string& kind);
   dist::PipeLink& link() { return link_; }
 
@@ -40,9 +40,10 @@ class FlowLink {
   std::map<std::string, FlowShape> shapes_;
 };
 
-// The gradients of those tensors of `flow`, which a FlowLink has received, that require them.
+// Sends the gradients of those tensors of `flow`, received by a FlowLink, that require them.
 void send_gradients(dist::PipeLink& link, const units::Flow& flow);
-// Those of a flow that it has sent as `shape`: of the tensors that require them, in their order.
+// Receives gradients for a flow that was sent as `shape`: of its tensors that require them, in
+// order.
 units::Flow receive_gradients(dist::PipeLink& link, const FlowShape& shape);
 
 }  // namespace scaletrain::engine

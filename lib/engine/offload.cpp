@@ -17,9 +17,9 @@ namespace {
 using torch::autograd::SavedVariableHooks;
 
 constexpr std::size_t kSmallestBytes = 4096;  // a copy of less costs more than it saves
-constexpr std::size_t kAhead = 8;             // blocks that backward fetches before it needs them
+constexpr std::size_t kAhead = 8;             // storages that backward prefetches
 
-// Also of a parameter whose memory comes and goes (lib/parallel/sharded.h).
+// Identifies a tensor's storage, also if its memory is freed for a while (lib/parallel/sharded.h).
 const void* storage_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
 
 at::Tensor bytes_in(const at::Tensor& tensor) {
@@ -30,12 +30,12 @@ at::Tensor bytes_in(const at::Tensor& tensor) {
 
 }  // namespace
 
-// In two places, as bytes.
+// An offloaded storage, as bytes in CPU memory and on the device.
 struct ActivationOffload::Block {
   at::Tensor host;
   at::Tensor here;  // undefined until backward fetches it
   std::optional<c10::Event> arrived;
-  std::size_t number = 0;  // in the order of forward
+  std::size_t number = 0;  // order of offloading in forward
 };
 
 class ActivationOffload::Pass {
@@ -48,13 +48,13 @@ class ActivationOffload::Pass {
         stays_(std::move(stays)),
         moved_bytes_(std::move(moved_bytes)) {}
 
-  // Null where the tensor stays.
+  // Offloads the tensor's storage; returns null if the tensor stays on the device.
   std::shared_ptr<Block> move(const at::Tensor& tensor);
-  // The block's bytes on the device, for the current stream.
+  // Returns the block's bytes on the device, ready for the current stream.
   const at::Tensor& get(Block& block);
 
  private:
-  // A block that forward has moved, as long as its memory is the same and holds the same.
+  // Recognizes a storage that was offloaded before, unless it was freed or changed since.
   struct Known {
     c10::weak_intrusive_ptr<c10::StorageImpl> memory;
     std::uint32_t version;
@@ -143,7 +143,7 @@ const at::Tensor& ActivationOffload::Pass::get(Block& block) {
 
 namespace {
 
-// In place of a tensor: its block and its layout there, or itself where it stays.
+// Replaces a saved tensor by its block and layout, or keeps it if it stays on the device.
 class MovedTensor : public SavedVariableHooks {
  public:
   explicit MovedTensor(std::shared_ptr<ActivationOffload::Pass> pass) : pass_(std::move(pass)) {}

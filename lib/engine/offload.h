@@ -1,9 +1,9 @@
-// Activations that lie in the host's memory from forward to backward.
+// Activation offload: keeps activations in CPU memory between forward and backward.
 //
-// What operations save is copied block by block, each once however many of them save it, so that
-// backward gets the same values in the same layout. On a device the copies run on a stream of their
-// own, into pinned memory, and backward fetches some blocks ahead; on a CPU a copy of a block takes
-// its place.
+// Tensors that operations save for backward are copied storage by storage, each once however many
+// operations save it, so that backward gets the same values in the same layout. On a GPU the copies
+// run on a side stream into pinned memory, and backward prefetches some storages; on a CPU a plain
+// copy replaces the storage.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,23 +20,23 @@ namespace scaletrain::engine {
 
 class ActivationOffload {
  public:
-  // For units that run on `device`; `lasting` tensors, the model's, stay where they are.
+  // For units that run on `device`; `lasting` tensors, such as parameters, are never offloaded.
   ActivationOffload(at::Device device, const std::vector<at::Tensor>& lasting);
 
-  // Hooks for a SavedTensorsScope of one forward, whose backward may come when this is gone.
+  // Hooks for a SavedTensorsScope of one forward; its backward may outlive this object.
   MakeHooks hooks();
 
-  // That went to the host so far.
+  // Bytes copied to CPU memory so far.
   std::int64_t moved_bytes() const { return *moved_bytes_; }
 
-  // What one forward has moved: blocks of memory.
+  // The storages that one forward has offloaded.
   class Pass;
   struct Block;
 
  private:
   at::Device device_;
-  std::optional<c10::Stream> copies_;                      // of a device
-  std::shared_ptr<const std::vector<const void*>> stays_;  // memory of `lasting`, sorted
+  std::optional<c10::Stream> copies_;                      // side stream; none on the CPU
+  std::shared_ptr<const std::vector<const void*>> stays_;  // storages of `lasting`, sorted
   std::shared_ptr<std::int64_t> moved_bytes_ = std::make_shared<std::int64_t>(0);
 };
 

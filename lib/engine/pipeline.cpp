@@ -24,7 +24,7 @@ bool gives_gradient(const Action& action) {
 
 bool gives_weights(const Action& action) { return action.work == Work::kBackwardWeight; }
 
-// Flows of batches that are described alike go by one name at both ends of a link.
+// Names flows of equal description: the same pass, stage, and dtype and shape of the batch.
 std::string kind_of(const task::Example& example, int stage, const char* pass) {
   return fmt::format("{} {} {} {}", pass, stage, static_cast<int>(example.input.scalar_type()),
                      fmt::join(example.input.sizes(), " "));
@@ -34,11 +34,11 @@ constexpr const char* kGoesOn = "whether evaluation goes on";
 
 using Row = std::vector<Action>;
 
-// What lies on a rank between forward and backward of a micro-batch.
+// State of a micro-batch on this rank between its forward and backward.
 struct Held {
   units::Flow input, output;
-  const FlowShape* sent = nullptr;  // how `output` travelled; null: it is the last stage's
-  DeferredWeights::Work weights;    // that were kept for later
+  const FlowShape* sent = nullptr;  // description of `output` as sent; null: last stage
+  DeferredWeights::Work weights;    // deferred weight gradients
 };
 
 }  // namespace
@@ -66,8 +66,8 @@ struct Pipeline::Impl {
   int place, ranks;
   FlowLink activations_in, activations_out;
   dist::PipeLink gradients_in, gradients_out;
-  std::vector<Tied> tied;            // those of this rank
-  std::map<std::int64_t, Row> rows;  // by micro-batches, proven
+  std::vector<Tied> tied;            // groups that this rank belongs to
+  std::map<std::int64_t, Row> rows;  // schedules proven so far, by micro-batches
 };
 
 const Row& Pipeline::Impl::row_for(std::int64_t micro_batches) {
@@ -82,7 +82,7 @@ const Row& Pipeline::Impl::row_for(std::int64_t micro_batches) {
 
 namespace {
 
-// One run of the row, over what a Pipeline::Impl is.
+// Runs one step; `Own` is Pipeline::Impl.
 template <class Own>
 class Step {
  public:
@@ -120,7 +120,7 @@ class Step {
     held_.erase(key_of(action));
   }
 
-  // A rank's first chunk reads a micro-batch, its last one is done with it.
+  // Reads a micro-batch for the rank's first chunk, and drops it after its last chunk.
   const task::Example& example(const Action& action) {
     if (action.chunk == 0) examples_.emplace(action.micro, calls_.next());
     return examples_.at(action.micro);
@@ -148,23 +148,23 @@ class Step {
       std::erase_if(one.output, [](const at::Tensor& tensor) { return !tensor.requires_grad(); });
     }
     calls_.backward(one.output, gradients, keeps_weights);
-    one.output.clear();  // and with it what backward needed
+    one.output.clear();  // frees the graph and its saved tensors
     send_gradients(own_.gradients_out, one.input);
     one.input.clear();
   }
 
   Own& own_;
   const PipelineCalls& calls_;
-  std::map<int, task::Example> examples_;  // by micro-batch
+  std::map<int, task::Example> examples_;  // keyed by micro-batch
   std::map<Key, Held> held_;
-  std::ptrdiff_t weights_to_come_ = 0;  // halves of backwards that give gradients of weights
+  std::ptrdiff_t weights_to_come_ = 0;  // deferred weight gradients still to run
 };
 
 }  // namespace
 
 Pipeline::Pipeline(dist::Mesh& mesh, PipelineParts parts)
     : impl_(std::make_unique<Impl>(mesh, std::move(parts), dist::open_pipe_links(mesh))) {
-  // In the same order on all ranks: those that share tensors wait for each other.
+  // Opens groups in the same order on all ranks, as opening one is collective.
   std::map<std::vector<int>, std::vector<std::string>> shared;
   for (const auto& [name, stages] : stages().tensors()) shared[places_of(name)].push_back(name);
   const std::vector<int> ranks = mesh.plan().group(mesh.rank(), {Axis::kPipe});

@@ -1,5 +1,5 @@
-// Engine::run() of one rank of a pipeline: what a step's micro-batches are to the units of its
-// stages.
+// Engine::run() for a rank of a pipeline: connects the step's micro-batches and the units of the
+// rank's stages to the pipeline executor.
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -65,7 +65,7 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
              is_last_backward = true;
              before_last_backward(total);
            }});
-  // Before replicas compress what they exchange, so that the stages of a tied tensor round alike.
+  // Runs before gradient compression, so that all stages of a tied tensor round equally.
   std::unordered_map<std::string, at::Tensor> by_name;
   for (const units::NamedParameter& parameter : owned()) {
     by_name.emplace(parameter.name, parameter.tensor);

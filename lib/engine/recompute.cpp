@@ -19,10 +19,11 @@ namespace {
 
 using torch::autograd::SavedVariableHooks;
 
-// Thrown out of a second run that has saved all that the first has.
+// Thrown out of a second run once it has saved as many tensors as the first run.
 struct AllThere {};
 
-// A unit's run: its input, and after the second run the tensors that backward has not used yet.
+// A checkpointed run: its input, and after the second run the tensors that backward has still to
+// use.
 class Rerun {
  public:
   Rerun(RunUnit run, const units::Flow& input) : run_(std::move(run)) {
@@ -39,18 +40,18 @@ class Rerun {
 
  private:
   struct Input {
-    at::Tensor tensor;  // without the graph, which would keep itself alive
+    at::Tensor tensor;  // detached, as its graph would keep this object alive
     bool requires_grad;
   };
   void run_again();
 
   RunUnit run_;
   std::vector<Input> inputs_;
-  std::size_t count_ = 0;  // tensors that the first run has saved
+  std::size_t count_ = 0;  // number of tensors that the first run has saved
   std::vector<at::Tensor> saved_;
 };
 
-// In place of a tensor of the first run: its number.
+// Replaces a tensor that the first run saves by its number.
 class Forgotten : public SavedVariableHooks {
  public:
   explicit Forgotten(std::shared_ptr<Rerun> rerun) : rerun_(std::move(rerun)) {}
@@ -66,7 +67,7 @@ class Forgotten : public SavedVariableHooks {
   std::size_t number_ = std::numeric_limits<std::size_t>::max();
 };
 
-// Keeps a tensor of the second run, whose own graph nobody walks.
+// Keeps a tensor that the second run saves; the second run's own graph is never used.
 class Kept : public SavedVariableHooks {
  public:
   Kept(std::vector<at::Tensor>& saved, std::size_t wanted) : saved_(saved), wanted_(wanted) {}

@@ -1,6 +1,6 @@
-// Activations that are computed again instead of kept (Chen et al., Training Deep Nets with
-// Sublinear Memory Cost, 2016): of a unit only its input stays, and the first of its tensors that
-// backward asks for runs it once more.
+// Activation checkpointing: recomputes activations in backward instead of keeping them (Chen et
+// al., Training Deep Nets with Sublinear Memory Cost, 2016). Only a unit's input is kept; the first
+// saved tensor that backward asks for runs the unit once more.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace scaletrain::engine {
 
-// Runs a unit. `again`: in backward, and perhaps on another thread; then it must compute the same,
-// with the same random numbers and in the same precision, and may be left by an exception when all
-// that backward needs is there.
+// Runs a unit. `again`: called from backward, perhaps on another thread. It must then compute the
+// same values, with the same random numbers and precision, and may be left by an exception as soon
+// as backward has all tensors that it needs.
 using RunUnit = std::function<units::Flow(units::Flow input, bool again)>;
 
-// What `run` gives of `input`, whose gradients are the same bits as without it. Throws
-// core::InternalError where `run` changes its input in place; so does backward, where the second
-// run saves fewer tensors than the first.
+// Runs `run` on `input` with activation checkpointing; gradients have the same bits as without.
+// Throws core::InternalError if `run` changes its input in place; backward does if the second run
+// saves fewer tensors than the first.
 units::Flow run_for_recompute(RunUnit run, const units::Flow& input);
 
-// For each unit whether it is one of `recompute`. The last one never is: its backward is the first,
-// when all it has computed is still there. Throws core::RecipeError ("/recompute/match: ...") for a
-// pattern that fits no unit, and where nothing would be run again.
+// True for each unit that `recompute` selects, but never for the last unit: backward starts there,
+// when its activations are still in memory. Throws core::RecipeError ("/recompute/match: ...") for
+// a pattern that matches no unit, and if no unit is selected.
 std::vector<bool> recomputed_units(const std::optional<recipe::Recompute>& recompute,
                                    const std::vector<units::Unit>& units);
 

@@ -11,10 +11,10 @@ namespace {
 
 using torch::autograd::SavedVariableHooks;
 
-// Also of a parameter whose memory comes and goes (lib/parallel/sharded.h).
+// Identifies a tensor's storage, also if its memory is freed for a while (lib/parallel/sharded.h).
 const void* memory_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
 
-// What running a unit again saves, for each second that it takes.
+// Bytes that recomputing a unit frees, per second of its forward.
 double worth(const UnitCost& cost) {
   constexpr double kShortest = 1e-9;
   return static_cast<double>(cost.saved_bytes - cost.input_bytes) /
@@ -24,7 +24,7 @@ double worth(const UnitCost& cost) {
 }  // namespace
 
 std::int64_t peak_bytes(const std::vector<UnitCost>& costs, const std::vector<bool>& again) {
-  std::int64_t below = 0, highest = 0;  // of all units before one
+  std::int64_t below = 0, highest = 0;  // kept bytes of all units before this one
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const std::int64_t input = again[i] ? costs[i].input_bytes : 0;
     highest = std::max(highest, below + input + costs[i].saved_bytes);
@@ -44,7 +44,7 @@ std::vector<bool> within_budget(const std::vector<UnitCost>& costs, std::int64_t
   while (taken < order.size() && peak_bytes(costs, again) > budget_bytes) {
     again[order[taken++]] = true;
   }
-  // What was taken first may have been too little, and is not needed beside what came later.
+  // Drops early choices that later, larger ones have made unnecessary.
   for (std::size_t i = taken; i-- > 0;) {
     const std::int64_t with = peak_bytes(costs, again);
     again[order[i]] = false;

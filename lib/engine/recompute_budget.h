@@ -1,5 +1,5 @@
-// Which units run again so that activations keep to a budget: what each unit saves for backward and
-// how long its forward takes is measured, and those go first that give the most bytes a second.
+// Memory budget of activation checkpointing: measures the bytes that each unit saves for backward
+// and the time of its forward, and recomputes first the units that save most bytes per second.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,39 +16,39 @@ namespace scaletrain::engine {
 
 struct UnitCost {
   std::string name;
-  std::int64_t saved_bytes = 0;  // of its activations that backward needs
-  std::int64_t input_bytes = 0;  // what stays of it when it runs again
-  double seconds = 0;            // of its forward
+  std::int64_t saved_bytes = 0;  // bytes of activations saved for backward
+  std::int64_t input_bytes = 0;  // bytes kept of a recomputed unit
+  double seconds = 0;            // time of its forward
 };
 
-// The most bytes that saved activations take at any time, given which units run again: all of them
-// lie there when forward has ended, and one that runs again is whole while backward is at it.
+// Peak bytes of saved activations if the units in `again` are recomputed: after forward all units'
+// kept bytes are in memory, plus all activations of the unit that backward recomputes.
 std::int64_t peak_bytes(const std::vector<UnitCost>& costs, const std::vector<bool>& again);
 
-// For each unit whether it runs again, so that peak_bytes() is within `budget_bytes`; as near as it
-// gets where that cannot be. The last unit never is one.
+// Chooses the units to recompute so that peak_bytes() is at most `budget_bytes`, or as close to it
+// as possible. Never chooses the last unit.
 std::vector<bool> within_budget(const std::vector<UnitCost>& costs, std::int64_t budget_bytes);
 
-// The bytes of what operations save for their backward, each block of memory once, without those of
-// `lasting` tensors. No backward can follow.
+// Counts bytes that operations save for backward, each storage once, without `lasting` tensors. The
+// measured forward cannot be followed by a backward.
 class SavedBytes {
  public:
   explicit SavedBytes(const std::vector<at::Tensor>& lasting);
 
-  // Hooks for a SavedTensorsScope, which this outlives.
+  // Hooks for a SavedTensorsScope; this object must outlive the scope.
   MakeHooks hooks();
-  // Of what was saved since the last call, whose memory it gives back.
+  // Returns the bytes saved since the last call and releases the saved tensors.
   std::int64_t take();
 
  private:
   class Hooks;
   void add(const at::Tensor& tensor);
 
-  std::unordered_map<const void*, at::Tensor> seen_;  // by its memory, which is kept till take()
+  std::unordered_map<const void*, at::Tensor> seen_;  // keyed by storage; kept until take()
   std::vector<const void*> lasting_;                  // sorted
 };
 
-// Of all tensors together.
+// Bytes of all tensors together.
 std::int64_t bytes_of(const units::Flow& flow);
 
 }  // namespace scaletrain::engine

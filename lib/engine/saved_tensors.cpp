@@ -9,7 +9,7 @@ namespace {
 
 thread_local const MakeHooks* innermost = nullptr;
 
-// LibTorch's engine with hooks where a scope asks for some.
+// LibTorch's engine, with hooks while a scope exists on the thread.
 class HookedEngine : public torch::autograd::Engine {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
@@ -17,7 +17,7 @@ class HookedEngine : public torch::autograd::Engine {
   }
 };
 
-// Never destroyed: its threads wait for work until the process ends, as those of LibTorch's do.
+// Never destroyed: its threads wait for work until the process ends, as LibTorch's own do.
 torch::autograd::Engine& hooked_engine() {
   static auto* const engine = new HookedEngine;
   return *engine;
@@ -26,7 +26,7 @@ torch::autograd::Engine& hooked_engine() {
 }  // namespace
 
 SavedTensorsScope::SavedTensorsScope(MakeHooks make) : make_(std::move(make)), outer_(innermost) {
-  torch::autograd::set_default_engine_stub(hooked_engine);  // one store, of the same each time
+  torch::autograd::set_default_engine_stub(hooked_engine);  // stores the same value each time
   innermost = &make_;
 }
 

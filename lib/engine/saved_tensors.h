@@ -1,7 +1,7 @@
-// What stands in for the tensors that operations save for their backward.
+// Hooks for tensors that operations save for backward (saved_tensors_hooks of PyTorch).
 //
-// Autograd asks the process's engine for hooks whenever an operation saves a tensor: pack gets it,
-// unpack gives it to backward. LibTorch has the seam and, in C++, no function to fill it.
+// Autograd asks the process's engine for hooks whenever an operation saves a tensor: pack gets the
+// tensor, unpack returns it to backward. LibTorch has this interface but no C++ function to set it.
 #pragma once
 
 #include <torch/csrc/autograd/saved_variable_hooks.h>
@@ -11,12 +11,11 @@
 
 namespace scaletrain::engine {
 
-// Makes the hooks of one tensor.
+// Makes the hooks for one tensor.
 using MakeHooks = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
 
-// For its lifetime, what operations of this thread save goes through hooks of `make`; scopes nest,
-// and the innermost one counts. Autograd's check that no saved tensor was changed in place is off
-// for tensors with hooks.
+// While it exists, tensors that this thread's operations save use hooks from `make`; scopes nest,
+// and the innermost is used. Autograd does not check tensors with hooks for changes in place.
 class SavedTensorsScope {
  public:
   explicit SavedTensorsScope(MakeHooks make);

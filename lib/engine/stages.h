@@ -1,4 +1,4 @@
-// Which of a model's units each stage of a pipeline has, and with them which tensors.
+// Assignment of a model's units, and of their tensors, to the stages of a pipeline.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace scaletrain::engine {
 
 class Stages {
  public:
-  // Divides `units` by what each costs (lib/core/stage_division.h). Throws core::RecipeError where
-  // there are fewer units than stages.
+  // Divides `units` by their costs (lib/core/stage_division.h). Throws core::RecipeError if there
+  // are fewer units than stages.
   Stages(const std::vector<units::Unit>& units, const std::vector<double>& costs, int stages);
 
   int count() const { return static_cast<int>(begins_.size()) - 1; }
-  // Its units, from the first on to the one behind its last.
+  // Units of a stage: [begin, end).
   std::size_t begin(int stage) const { return begins_[static_cast<std::size_t>(stage)]; }
   std::size_t end(int stage) const { return begins_[static_cast<std::size_t>(stage) + 1]; }
 
-  // The stages that use each tensor of the model, ascending.
+  // Stages that use each tensor of the model, ascending.
   const std::map<std::string, std::vector<int>>& tensors() const { return tensors_; }
 
  private:
@@ -30,7 +30,7 @@ class Stages {
   std::map<std::string, std::vector<int>> tensors_;
 };
 
-// By unit, how many elements its parameters have.
+// Number of parameter elements of each unit.
 std::vector<double> parameter_costs(const std::vector<units::Unit>& units, const nn::Model& model);
 
 }  // namespace scaletrain::engine

@@ -22,21 +22,21 @@ namespace {
 
 using units::NamedParameter;
 
-constexpr std::int64_t kPortion = 8 << 20;  // elements of all ranks that travel at a time
+constexpr std::int64_t kPortion = 8 << 20;  // most elements of all ranks in one all-to-all
 
-// A parameter of which each rank has a part.
+// A parameter that is sharded over the ranks.
 struct SharedTensor {
   NamedParameter part;
-  std::vector<std::int64_t> counts;  // elements of each rank
+  std::vector<std::int64_t> counts;  // elements of each rank's shard
   int owner = 0;
-  at::Tensor whole;  // the owner's; without memory between steps
+  at::Tensor whole;  // full tensor, on its owner only; without memory between steps
 };
 
 std::int64_t sum_of(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-// Largest first, each to the rank that has least.
+// Assigns the largest tensors first, each to the rank that owns the fewest elements.
 void choose_owners(std::vector<SharedTensor>& tensors, int ranks) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -114,7 +114,7 @@ class TensorOwners : public optim::Optimizer {
   void resume_at(std::int64_t step) override { inner_->resume_at(step); }
   bool has_evaluation_weights() const override { return inner_->has_evaluation_weights(); }
 
-  // The owners compute them from the whole weights, and each rank gets its parts.
+  // Owners compute them from the full weights; each rank gets its shards.
   std::map<std::string, at::Tensor> evaluation_weights() override {
     if (!has_evaluation_weights()) return {};
     const at::NoGradGuard no_grad;
@@ -170,8 +170,8 @@ class TensorOwners : public optim::Optimizer {
 
   static at::Tensor weights_of_part(const SharedTensor& one) { return one.part.tensor.detach(); }
 
-  // Learns which tensors of parameters the state of any rank has, "+NAME" or, of those that are the
-  // weights themselves, "=NAME".
+  // Exchanges the names of per-parameter state tensors of all ranks: "=NAME" if the tensor is the
+  // weights themselves, "+NAME" otherwise.
   void share_names(const std::map<std::string, at::Tensor>& state) {
     std::set<const c10::StorageImpl*> wholes;
     for (const SharedTensor& one : tensors_) {
@@ -203,7 +203,7 @@ class TensorOwners : public optim::Optimizer {
     throw core::InternalError(one.part.name, "has no gradient");
   }
 
-  // Tensors one behind the other, of one type, that travel together.
+  // Calls `body` with ranges of consecutive tensors of one dtype that travel together.
   template <class Body>
   void in_portions(const Body& body) const {
     std::size_t begin = 0;
@@ -221,7 +221,7 @@ class TensorOwners : public optim::Optimizer {
     if (begin < tensors_.size()) body(begin, tensors_.size());
   }
 
-  // Calls `body` with what this rank gives to `rank`, its owner, in the order of the message.
+  // Calls `body` with each tensor in the range that `rank` owns, in the order of the message.
   template <class Body>
   void for_each_owned_by(int rank, std::size_t begin, std::size_t end, const Body& body) const {
     for (std::size_t i = begin; i < end; ++i) {
@@ -229,8 +229,8 @@ class TensorOwners : public optim::Optimizer {
     }
   }
 
-  // Elements of a portion by rank: this rank's parts of what each owns, and each one's parts of
-  // what this rank owns.
+  // Elements of a portion by rank: of_parts, this rank's shards of tensors that each rank owns;
+  // of_wholes, each rank's shards of tensors that this rank owns.
   struct Counts {
     std::vector<std::int64_t> of_parts, of_wholes;
   };
@@ -252,7 +252,7 @@ class TensorOwners : public optim::Optimizer {
     return at::empty({sum_of(counts)}, type.device(ranks_.device()));
   }
 
-  // Calls `body` with each part that this rank has, and its place in `sent`.
+  // Calls `body` with each shard of this rank and its slice of the message `sent`.
   template <class Part, class Body>
   void for_each_part(std::size_t begin, std::size_t end, const at::Tensor& sent, const Part& part,
                      const Body& body) const {
@@ -266,8 +266,8 @@ class TensorOwners : public optim::Optimizer {
     }
   }
 
-  // Calls `body` with each rank's part of the wholes that this one owns, and its place in
-  // `received`.
+  // Calls `body` with each rank's shard of the tensors that this rank owns, and its slice of the
+  // message `received`.
   template <class Whole, class Body>
   void for_each_piece(std::size_t begin, std::size_t end, const at::Tensor& received,
                       const Whole& whole, const Body& body) const {
@@ -315,7 +315,7 @@ class TensorOwners : public optim::Optimizer {
   dist::Group& ranks_;
   std::vector<SharedTensor> tensors_;
   std::set<std::string> whole_state_;
-  // Names in the state, by parameter, of what is the weights themselves.
+  // State names, by parameter, of state that is the weights themselves.
   std::map<std::string, std::set<std::string>> own_weights_;
   std::unique_ptr<Optimizer> inner_;
 };

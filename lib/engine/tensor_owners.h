@@ -1,11 +1,12 @@
-// Optimizers that look at whole tensors, where ranks have parts of them: of each tensor one rank is
-// the owner (Rajbhandari et al., ZeRO, 2020, section 5.1, by tensors in place of elements).
+// ZeRO for optimizers that need full tensors: each tensor has one owner among the
+// ranks that hold shards of it (Rajbhandari et al., ZeRO, 2020, section 5.1, by tensors in place of
+// elements).
 //
-// The owner has the tensor's optimizer state, but for what is the weights themselves: of that each
-// rank has its part. In a step the others give it their parts of the weights and of the gradient,
-// it updates the whole tensor as one process does, bit for bit, and gives the parts back: three
-// exchanges of what a rank has, in portions. Whole weights and gradients are there in a step alone,
-// and whole weights while those for an evaluation are computed.
+// The owner keeps the tensor's optimizer state, except state that is the weights themselves, of
+// which each rank has its shard. In a step the others send it their shards of weights and gradient;
+// it updates the full tensor, bit for bit as one process does, and sends the shards back: three
+// all-to-alls, in portions. Full weights and gradients exist only during a step, and full weights
+// while evaluation weights are computed.
 #pragma once
 
 #include <memory>
@@ -16,9 +17,9 @@
 
 namespace scaletrain::engine {
 
-// `parts`: what this rank has of the trained parameters, in the same order on all `ranks` that hold
-// a model together; one behind the other they are the whole. `make` makes the optimizer of those
-// that a rank owns, perhaps none. All ranks call it, and each step, at once. `ranks` outlives it.
+// `parts`: this rank's shards of the trained parameters, in the same order on all `ranks` of the
+// sharding group; concatenated they are the full tensors. `make` makes the optimizer of the tensors
+// that a rank owns, perhaps none. Collective, as is each step. `ranks` must outlive the result.
 std::unique_ptr<optim::Optimizer> with_owners(const optim::MakeOptimizer& make,
                                               const std::vector<units::NamedParameter>& parts,
                                               dist::Group& ranks);

@@ -1,4 +1,4 @@
-// What the units of a model see of the ranks beside this one.
+// Collectives that a model's units may use during training.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace scaletrain::engine {
 
-// `context` of a batch for a training pass on one of the ranks of `data`, which have other samples
-// of the same step and outlive it.
+// Adds to `context` a sum over the ranks of `data`, which train on other samples of the step.
+// `data` must outlive the result.
 units::Context training_context(units::Context context, dist::Group& data);
 
-// Adds up what the ranks that have other tokens of a step have counted, and of a pipeline the
-// stages, which have other units; empty where there is one such rank. The mesh outlives it.
+// Returns an all-reduce that sums a step's counters over ranks with different tokens and over
+// pipeline stages; empty if this rank is alone. `mesh` must outlive it.
 std::function<void(const at::Tensor& values)> sum_of_step(const dist::Mesh& mesh);
 
 }  // namespace scaletrain::engine

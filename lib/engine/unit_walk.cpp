@@ -18,8 +18,8 @@ units::Flow UnitWalk::run(std::size_t unit, parallel::Pass pass,
   return flow;
 }
 
-// Once for each unit, whichever of its outputs is first. One hook leaves a unit and enters the
-// next: with a hook for each a third unit would be there in between.
+// Runs once for each unit, at the first gradient of its outputs. It leaves the previous unit before
+// it enters the next one, as otherwise three units would be unsharded at a time.
 void UnitWalk::reach(std::size_t unit) {
   if (unit >= reached_) return;
   if (reached_ < units_) hooks_->leave(reached_, parallel::Pass::kBackward);

@@ -1,5 +1,5 @@
-// Calls a placement's hooks around the units of a model, forward as they run and backward as
-// gradients reach what they gave.
+// Calls a parallel strategy's hooks around each unit: in forward as units run, in backward as
+// gradients reach their outputs.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ namespace scaletrain::engine {
 
 class UnitWalk {
  public:
-  // Of so many units; `hooks` may be null, and outlive it.
+  // Walks `units` units; `hooks` may be null, and must outlive this object.
   UnitWalk(parallel::UnitHooks* hooks, std::size_t units) : hooks_(hooks), units_(units) {}
   UnitWalk(const UnitWalk&) = delete;
   UnitWalk& operator=(const UnitWalk&) = delete;
 
   bool exchanges() const { return hooks_ != nullptr && hooks_->exchanges(); }
 
-  // What `body` gives, which runs unit number `unit`. Where a backward follows, gradients of what
-  // it gives show from then on that backward is at that unit.
+  // Runs unit number `unit` by `body` and returns its output. If a backward follows, the gradient
+  // of that output later shows that backward has reached the unit.
   units::Flow run(std::size_t unit, parallel::Pass pass, const std::function<units::Flow()>& body);
 
-  // Before and after a backward through what was run last.
+  // Call before and after a backward through the units that have run.
   void begin_backward() { reached_ = units_; }
   void end_backward();
 
@@ -32,7 +32,7 @@ class UnitWalk {
 
   parallel::UnitHooks* hooks_;
   std::size_t units_;
-  std::size_t reached_ = 0;  // by backward; units_: none yet
+  std::size_t reached_ = 0;  // unit that backward is at; units_: none yet
 };
 
 }  // namespace scaletrain::engine
