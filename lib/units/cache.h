@@ -1,4 +1,4 @@
-// Keys and values of the tokens that a model was run on, so that the next token is run alone.
+// KV cache: keys and values of earlier tokens, so that a model runs on new tokens only.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,20 +10,20 @@ namespace scaletrain::units {
 
 class Cache {
  public:
-  // For `capacity` tokens at most.
+  // Holds at most `capacity` tokens.
   explicit Cache(std::int64_t capacity) : capacity_(capacity) {}
 
-  // How many tokens all units were run on.
+  // Number of tokens that all units were run on.
   std::int64_t length() const { return length_; }
 
-  // After a pass over `tokens` tokens.
+  // Call after a pass over `tokens` tokens through all units.
   void advance(std::int64_t tokens) { length_ += tokens; }
 
   struct Held {
     at::Tensor keys, values;  // [batch, heads, tokens, head_dim]
   };
-  // Appends the keys and values of this pass's tokens to those of `layer` and returns all of them.
-  // Throws core::InternalError beyond the capacity.
+  // Appends this pass's keys and values of `layer` and returns those of all its tokens. Throws
+  // core::InternalError beyond the capacity.
   Held extend(const void* layer, const Held& added);
 
  private:

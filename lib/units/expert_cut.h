@@ -1,5 +1,5 @@
-// Experts of a mixture of which each rank of a group has some: made by a layout and used by the
-// model, which do not know each other.
+// Expert parallelism as a model sees it: functions that move tokens between the ranks of experts,
+// made by a parallel layout and called by the model.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,14 +10,15 @@
 
 namespace scaletrain::units {
 
-// The ranks' experts follow each other in the order of the ranks, as many on each. All ranks call
-// both functions alike, also those that have no rows.
+// Experts are numbered in the order of the ranks, the same number on each. All ranks must call both
+// functions equally often, also with no rows.
 struct ExpertCut {
   int rank = 0, ranks = 1;
-  // [ranks, ...] int64 on the host: the row for each rank becomes the one that each has for this.
+  // All-to-all of counts, [ranks, ...] int64 on the CPU: row i goes to rank i; returns rows by
+  // sender.
   std::function<at::Tensor(const at::Tensor& counts)> exchange_counts;
-  // The rows that each rank has for this one, `receive[i]` of rank i, one behind the other; of
-  // `rows` `send[i]` go to rank i. Their gradients go the way back.
+  // All-to-all of tokens: `send[i]` consecutive rows go to rank i; returns the rows from all ranks
+  // in their order, `receive[i]` from rank i. Gradients travel back.
   using Counts = std::vector<std::int64_t>;
   std::function<at::Tensor(const at::Tensor& rows, const Counts& send, const Counts& receive)> move;
 };

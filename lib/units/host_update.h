@@ -1,4 +1,4 @@
-// Updates of what lies in the host's memory, which go on beside the training: who reads waits.
+// Waits for asynchronous updates of parameters that are offloaded to CPU memory.
 #pragma once
 
 #include <condition_variable>
@@ -8,15 +8,15 @@
 
 namespace scaletrain::units {
 
-// Of parameters that are read together.
+// Updates of parameters that are read together.
 class HostUpdate {
  public:
-  // Who updates calls begin() before it lets others go on, and then end(), as often, when a
-  // parameter has its new value or never will.
+  // The updater calls begin() before it returns to its caller, and end() once for each begin(),
+  // when the parameter has its new value or the update has failed with `error`.
   void begin();
   void end(const std::exception_ptr& error = nullptr);
 
-  // Returns when nothing is under way; throws what an update has ended with, each time.
+  // Waits until no update runs. Throws the error of a failed update, at each call.
   void wait();
 
  private:

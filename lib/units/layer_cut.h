@@ -1,5 +1,5 @@
-// What stands around layers, and the loss, of which each rank of a group has a part: made by a
-// layout and used by those who do not know it.
+// Tensor parallelism as layers and losses see it: collectives around a sharded layer, made by a
+// parallel layout and called by the layers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,19 +9,19 @@
 
 namespace scaletrain::units {
 
-// Gives a tensor to the other ranks or takes theirs, forward and backward. All of them call it
-// alike. Empty: the tensor stays as it is.
+// Passes a tensor through a collective, forward and backward; all ranks of the group must call it.
+// Empty: the tensor stays as it is.
 using Exchange = std::function<at::Tensor(const at::Tensor&)>;
 
 struct LayerCut {
-  Exchange after;          // what the layer's output passes before anything is added to it
-  std::int64_t first = 0;  // of a table: the number of its first row in the whole one
+  Exchange after;          // applied to the layer's output before its bias is added
+  std::int64_t first = 0;  // for tables: first row of this rank's shard
 };
 
-// Logits of which each rank has those of some of the classes, one behind the other.
+// Class-parallel logits: each rank has those of consecutive classes.
 struct ClassCut {
-  std::int64_t first = 0, classes = 0;  // the number of the first one here; of all of them
-  // In place, over the ranks; all of them call it alike.
+  std::int64_t first = 0, classes = 0;  // first class of this rank; number of all classes
+  // All-reduces in place; all ranks of the group must call it.
   std::function<void(const at::Tensor&)> sum, max;
 };
 

@@ -1,5 +1,5 @@
-// Another way to multiply in linear layers, made by a precision and used by nn::Linear, which do
-// not know each other.
+// Replacement for the matrix product of linear layers, such as fp8, made by a precision and called
+// by nn::Linear.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,8 +8,8 @@
 
 namespace scaletrain::units {
 
-// input [..., in] times weight [out, in], plus bias [out] where that is defined: [..., out], with
-// gradients. Empty: at::linear.
+// Multiplies input [..., in] by weight [out, in] and adds bias [out] if that is defined: [...,
+// out]; supports autograd. Empty: at::linear.
 using LinearProduct = std::function<at::Tensor(const at::Tensor& input, const at::Tensor& weight,
                                                const at::Tensor& bias)>;
 

@@ -9,7 +9,7 @@
 namespace scaletrain::units {
 namespace {
 
-// Where LibTorch's allocators look for whom to report to.
+// Slot in which LibTorch's allocators look for a reporter.
 constexpr c10::DebugInfoKind kPlace = c10::DebugInfoKind::PROFILER_STATE;
 
 }  // namespace
@@ -59,7 +59,7 @@ void MemoryMeter::reportMemoryUsage(void* block, std::int64_t bytes, std::size_t
                                     std::size_t /*reserved*/, c10::Device device) {
   if (device.type() != device_) return;
   const std::lock_guard lock(mutex_);
-  // A block that another thread gave back was not reported: its place is taken anew.
+  // A free on another thread was not reported: the same address is allocated again.
   const auto known = blocks_.find(block);
   if (known != blocks_.end()) {
     add(known->second.kind, -known->second.bytes);

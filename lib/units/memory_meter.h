@@ -1,8 +1,8 @@
-// How many bytes tensors take, and what for.
+// Measures the memory of tensors by purpose.
 //
-// LibTorch's allocators report every block to whoever asked for it on a thread, and backward's
-// threads inherit that; so CPU and CUDA are measured alike, and where nobody measures nothing is
-// slower. A block is of the kind that its phase says, until attribute() knows it better.
+// LibTorch's allocators report each block to a reporter registered on the thread, and backward's
+// threads inherit it, so CPU and CUDA are measured alike; without a reporter nothing is slower. A
+// block counts for the purpose of the current MemoryPhase until attribute() changes it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,10 +19,10 @@
 namespace scaletrain::units {
 
 enum class MemoryKind : std::size_t {
-  kParameters,   // and buffers
-  kGradients,    // of parameters, and during backward of activations
-  kOptimizer,    // its state, and what a step of it needs for a moment
-  kActivations,  // what forward computes
+  kParameters,   // also buffers
+  kGradients,    // gradients of parameters, and in backward those of activations
+  kOptimizer,    // optimizer state, and temporary tensors of its step
+  kActivations,  // tensors computed in forward
   kInputs,       // batches
   kOther
 };
@@ -30,7 +30,7 @@ inline constexpr std::size_t kMemoryKinds = 6;
 inline constexpr std::array<const char*, kMemoryKinds> kMemoryKindNames{
     "parameters", "gradients", "optimizer", "activations", "inputs", "other"};
 
-// Bytes by kind.
+// Bytes for each kind.
 struct MemoryUse {
   std::array<std::int64_t, kMemoryKinds> bytes{};
 
@@ -38,22 +38,22 @@ struct MemoryUse {
   std::int64_t total() const;
 };
 
-// Of the tensors on one device that are allocated while a MemoryWatch of it is on.
+// Measures tensors on one type of device that are allocated while a MemoryWatch is active.
 class MemoryMeter : public c10::MemoryReportingInfoBase {
  public:
   explicit MemoryMeter(at::DeviceType device) : device_(device) {}
 
   MemoryUse live() const;
-  // When the sum was at its highest; the sum of kinds is that peak.
+  // Use at the time of the highest total; the kinds add up to that peak.
   MemoryUse peak() const;
-  // The highest of each kind by itself, at different times.
+  // Highest use of each kind, at different times.
   MemoryUse peak_of_each() const;
-  // Peaks count from now on.
+  // Resets all peaks to the current use.
   void restart_peaks();
-  // The blocks of `tensors` are of `kind` from now on.
+  // Counts the storages of `tensors` as `kind` from now on.
   void attribute(const std::vector<at::Tensor>& tensors, MemoryKind kind);
 
-  // Of blocks that are allocated from now on; the kind before.
+  // Sets the kind of later allocations; returns the previous kind.
   MemoryKind enter(MemoryKind kind);
 
   void reportMemoryUsage(void* block, std::int64_t bytes, std::size_t allocated,
@@ -74,7 +74,7 @@ class MemoryMeter : public c10::MemoryReportingInfoBase {
   MemoryUse live_, peak_, peak_of_each_;
 };
 
-// For its lifetime this thread's allocations are reported to `meter`.
+// While it exists, allocations of this thread are reported to `meter`.
 class MemoryWatch {
  public:
   explicit MemoryWatch(std::shared_ptr<MemoryMeter> meter);
@@ -87,7 +87,7 @@ class MemoryWatch {
   std::unique_ptr<Guard> guard_;
 };
 
-// For its lifetime what is allocated is of `kind`, where this thread is measured.
+// While it exists, allocations count as `kind`, if this thread is measured.
 class MemoryPhase {
  public:
   explicit MemoryPhase(MemoryKind kind);

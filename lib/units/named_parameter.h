@@ -1,4 +1,4 @@
-// A parameter, or the piece of one that a rank owns, as optimizers and checkpoints take it.
+// A parameter, or the local shard of one, as optimizers and checkpoints use it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,33 +16,33 @@ namespace scaletrain::units {
 class HostUpdate;
 
 struct NamedParameter {
-  std::string name;   // of the logical tensor: the model's
+  std::string name;   // name of the full parameter in the model
   at::Tensor tensor;  // its .grad() holds the gradient
-  // The logical tensor's shape, and the element of it, counted row by row, where `tensor` begins;
-  // without a shape `tensor` is all of it, as it is.
+  // Shape of the full parameter, and the row-major index of its element where `tensor` begins;
+  // without a shape `tensor` is the full parameter.
   std::vector<std::int64_t> shape = {};
   std::int64_t begin = 0;
-  // Where its elements lie in the logical tensor, one piece behind the other, where they do not
-  // follow each other row by row from `begin` on.
+  // Positions of the shard's elements in the full parameter, as consecutive pieces, if they are not
+  // contiguous from `begin` on.
   std::vector<format::Piece> pieces = {};
-  // Whether the model wants weight decay on it.
+  // True if the model applies weight decay to it.
   bool decays = true;
-  // Whether it belongs to the layer that gives a number for each class.
+  // True if it belongs to the classifier head, whose output has a value for each class.
   bool is_head = false;
-  // Its learning rate over the optimizer's.
+  // Factor on the optimizer's learning rate.
   double lr_scale = 1;
-  // Its own, in place of the optimizer's and of all rules about who has none.
+  // Weight decay that overrides the optimizer's, and all rules that exempt parameters.
   std::optional<double> weight_decay = {};
-  // Whether it belongs to a hidden layer: to neither what takes the input nor the head.
+  // True if it belongs to a hidden layer: neither an input layer nor the head.
   bool hidden = true;
-  // Whether this rank counts it in sums over the whole model: one of the ranks of a replica that
-  // own the same elements does.
+  // True if this rank counts it in sums over the whole model: exactly one of the ranks in a replica
+  // that own the same elements does.
   bool counts = true;
-  // Where `tensor` lies in the host's memory for good, and its gradient comes on the device: who
-  // reads it, other than who updates it, waits here (lib/units/host_update.h). Null: it does not.
+  // Set if `tensor` is offloaded to CPU memory while its gradient arrives on the device: all
+  // readers but the updater call wait() first (lib/units/host_update.h). Null: not offloaded.
   std::shared_ptr<HostUpdate> on_host = {};
 
-  // Dimensions of the logical tensor.
+  // Number of dimensions of the full parameter.
   std::int64_t dimensions() const {
     return shape.empty() ? tensor.dim() : static_cast<std::int64_t>(shape.size());
   }

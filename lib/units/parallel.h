@@ -1,4 +1,4 @@
-// Work for ATen's threads.
+// Parallel loops on ATen's threads.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,9 @@
 
 namespace scaletrain::units {
 
-// Calls `body` with parts of [begin, end), of at least `grain` numbers but for the last, at the
-// same time on as many threads as at::get_num_threads() says; within such a call all of it at once.
-// The first exception of a part comes out of it. at::parallel_for itself has one thread in a file
-// that is not compiled with -fopenmp.
+// Calls `body` on parts of [begin, end), each of at least `grain` numbers but for the last, in
+// parallel on at::get_num_threads() threads; a nested call runs serially. Rethrows the first
+// exception. at::parallel_for itself is serial in a file that is compiled without -fopenmp.
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 

@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::int64_t kMostRanksNamed = 1024;
 
-// Those of a vocabulary may differ by one.
+// Even split; the sizes of vocabulary shards may differ by one.
 TensorPart::Range range_of(std::int64_t size, const TensorPlace& place) {
   const std::int64_t rank = place.rank, each = size / place.ranks, more = size % place.ranks;
   return {.begin = rank * each + std::min(rank, more), .size = each + (rank < more ? 1 : 0)};
 }
 
-// Numbers of ranks, from 2 on, that could share `things`.
+// Returns the numbers of ranks, from 2 on, that divide `things`.
 std::vector<std::int64_t> divisors(std::int64_t things) {
   std::vector<std::int64_t> result;
   for (std::int64_t ranks = 2; ranks <= std::min(things, kMostRanksNamed); ++ranks) {

@@ -1,4 +1,4 @@
-// What one rank of a tensor group holds of a model's tensors.
+// Tensor-parallel shards of a model's tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,40 +14,40 @@
 
 namespace scaletrain::units {
 
-// Boxes of a tensor, which are kept side by side along one dimension.
+// A shard: ranges of a tensor along one dimension, stored side by side.
 struct TensorPart {
-  std::vector<std::int64_t> shape;  // of the whole tensor
-  int dimension = 0;                // that is cut
-  // Along it.
+  std::vector<std::int64_t> shape;  // full tensor
+  int dimension = 0;                // sharded dimension
+  // Range along the sharded dimension.
   struct Range {
     std::int64_t begin = 0, size = 0;
     bool operator==(const Range&) const = default;
   };
   std::vector<Range> ranges;
 
-  // The part of `whole`, a tensor of its own.
+  // Returns the shard of `whole` as a new tensor.
   at::Tensor of(const at::Tensor& whole) const;
-  // Copies it into `whole`.
+  // Copies the shard `part` to its place in `whole`.
   void put_into(const at::Tensor& whole, const at::Tensor& part) const;
   std::vector<std::int64_t> part_shape() const;
-  // Where the part's elements lie in the whole tensor, one piece behind the other (lib/format/
-  // piece.h): a box each, but of several that are side by side in each row a row of each.
+  // Positions of the shard's elements in the full tensor, as consecutive pieces (lib/format/
+  // piece.h): one for each range, or if several ranges lie in each row one for each row and range.
   std::vector<format::Piece> pieces() const;
 };
 
-// By name; what is not there is whole on every rank.
+// Shards by tensor name; tensors without an entry are replicated on every rank.
 using TensorParts = std::map<std::string, TensorPart>;
 
-// Place of a rank among those that share a model.
+// Rank in a tensor-parallel group.
 struct TensorPlace {
   int rank = 0, ranks = 1;
 };
 
-// The rule of a tensor, null where it is whole on every rank.
+// Rule that matches a tensor; null if it is replicated on every rank.
 const TensorRule* find_rule(std::span<const TensorRule> plan, const std::string& tensor);
 
-// What the rank at `place` holds of a tensor of this shape. Throws core::RecipeError
-// ("/parallel/tensor: ...") where it cannot be cut so, naming numbers of ranks that would fit.
+// Shard of the rank at `place` for a tensor of this shape. Throws core::RecipeError
+// ("/parallel/tensor: ...") if it cannot be sharded evenly, with the numbers of ranks that fit.
 TensorPart part_of(const TensorRule& rule, const std::string& name, std::vector<std::int64_t> shape,
                    const TensorPlace& place);
 

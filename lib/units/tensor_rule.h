@@ -1,4 +1,4 @@
-// How a model's layers can be cut over the ranks of a tensor group: data beside the model.
+// Tensor parallelism of a model's layers, declared by the model as data (a parallelize plan).
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 
 namespace scaletrain::units {
 
-// What a row is of.
+// Kind of tensor or layer that a rule matches.
 enum class TensorStyle {
   // Tensors:
-  kColumn,      // a linear layer's, cut by its outputs: each rank computes some of them
-  kRow,         // a linear layer's weight, cut by its inputs: outputs are sums over the ranks
-  kVocabulary,  // of a table or of the last layer, cut by tokens; into parts that may differ by one
+  kColumn,      // column-parallel linear layer: each rank computes some outputs
+  kRow,         // row-parallel linear layer: outputs are all-reduced
+  kVocabulary,  // table or last layer, sharded by tokens; shards may differ by one row
   // Layers:
-  kEntry,  // a norm whose output is what layers that are cut by their outputs take
-  kHead,   // works on what is cut: attention on some of the heads, dropout of some of the features
+  kEntry,  // norm whose output is the input of column-parallel layers
+  kHead,   // layer that runs on sharded features: attention on some heads, or dropout
 };
 
 struct TensorRule {
-  std::string pattern;  // names of tensors ("h.*.attn.c_attn.weight") or layers ("h.*.ln_1")
+  std::string pattern;  // matches tensors ("h.*.attn.c_attn.weight") or layers ("h.*.ln_1")
   TensorStyle style = TensorStyle::kColumn;
-  int dimension = 0;  // of a tensor, that is cut
-  int parts = 1;      // so many lie side by side along it, and each of them is cut
-  // Elements along it that stay together: a head's.
+  int dimension = 0;  // sharded dimension of a tensor
+  int parts = 1;      // equal parts side by side along it, such as q, k and v; each is sharded
+  // Elements along it that must stay together, such as those of a head.
   std::int64_t together = 1;
 };
 

@@ -1,5 +1,5 @@
-// Sequences of tokens that several ranks share: made by a layout and used by those who do not know
-// it.
+// Context parallelism as a model sees it: the split of sequences over ranks, made by a parallel
+// layout and used by the engine and the models.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,10 +12,11 @@
 namespace scaletrain::units {
 
 struct TokenCut {
-  // Which tokens of a sequence of so many are here: [tokens here] int64, ascending.
+  // Returns this rank's token positions in a sequence of `tokens`: [tokens here] int64, ascending.
   std::function<at::Tensor(std::int64_t tokens)> places;
-  // Among the tokens of a batch of whole sequences. `documents` [batch, tokens] int64: a token sees
-  // those before it of its own document alone; undefined: all before it.
+  // Makes causal attention across the ranks for a batch. `documents`, [batch, tokens] int64, are of
+  // the full sequences: a token sees only earlier tokens of its own document; undefined: all
+  // earlier tokens.
   std::function<SharedAttention(const at::Tensor& documents)> attention;
 };
 

@@ -1,4 +1,4 @@
-// The type that sums are made in: fp32, or fp64 where the values are.
+// Accumulation dtype: fp32, or fp64 if the values are fp64.
 #pragma once
 
 #include <ATen/core/Tensor.h>
