@@ -9,7 +9,7 @@
 namespace scaletrain::generate {
 namespace {
 
-// Scores of the token behind `tokens`, [vocabulary] fp32 on the CPU.
+// Returns the logits of the token after `tokens`, [vocabulary] fp32 on the CPU.
 at::Tensor scores_after(const Scores& scores, at::Device device,
                         const std::vector<std::int64_t>& tokens, units::Cache& cache) {
   const at::Tensor input = at::tensor(tokens, at::kLong).unsqueeze(0).to(device);

@@ -12,7 +12,7 @@
 namespace scaletrain::generate {
 namespace {
 
-// The `count` best tokens, best first.
+// Returns the `count` highest tokens, highest first.
 std::vector<std::size_t> best_tokens(std::span<const float> scores, std::size_t count) {
   std::vector<std::size_t> tokens(scores.size());
   std::iota(tokens.begin(), tokens.end(), std::size_t{0});
@@ -25,7 +25,7 @@ std::vector<std::size_t> best_tokens(std::span<const float> scores, std::size_t 
   return tokens;
 }
 
-// How many of `shares`, largest first, it takes to reach `part` of their sum.
+// Returns the number of `shares`, sorted in descending order, that reach `part` of their sum.
 std::size_t fewest_with(const std::vector<double>& shares, double part) {
   const double wanted = part * std::accumulate(shares.begin(), shares.end(), 0.0);
   double sum = 0;
@@ -34,7 +34,7 @@ std::size_t fewest_with(const std::vector<double>& shares, double part) {
   return count;
 }
 
-// [0, 1), 53 bits: draw number `number` of text `text`.
+// Uniform in [0, 1) with 53 bits, for token `number` of text `text`.
 double uniform(std::uint64_t seed, std::uint64_t text, std::uint64_t number) {
   const auto low = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
   const auto high = [](std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32U); };

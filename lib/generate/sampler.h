@@ -1,4 +1,4 @@
-// The next token, drawn by the scores that a model gives to all of them.
+// Sampling of the next token from a model's logits: temperature, top-k and top-p.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 
 namespace scaletrain::generate {
 
-// From which tokens it is drawn, and how evenly: the three are applied in this order.
+// Sampling options: temperature, top_k and top_p are applied in this order.
 struct Sampling {
-  double temperature = 1;  // scores are divided by it; 0: always the token of the highest score
-  std::int64_t top_k = 0;  // the so many best tokens only; 0: all
-  double top_p = 1;        // the fewest best tokens that are as likely together (Holtzman et al.,
+  double temperature = 1;  // divides the logits; 0: greedy, always the highest logit
+  std::int64_t top_k = 0;  // keeps the k highest tokens only; 0: all
+  double top_p = 1;        // nucleus: keeps the fewest best tokens that reach it (Holtzman et al.,
                            // The Curious Case of Neural Text Degeneration, 2020, section 3.1)
   std::uint64_t seed = 0;
-  std::uint64_t text = 0;  // its number among several, each of which draws otherwise
+  std::uint64_t text = 0;  // number of the text, if several are sampled with one seed
 };
 
 class Sampler {
  public:
   explicit Sampler(const Sampling& sampling) : sampling_(sampling) {}
 
-  // Token number `number` of a text, from 0: a function of the sampling, `number` and `scores`
-  // alone. Of equal scores the first counts as better. Throws core::CheckpointError where no score
-  // is finite: the model cannot be used.
+  // Draws token number `number` (from 0) of a text; the result depends only on the options,
+  // `number` and `scores`. Ties: the lower token number ranks higher. Throws core::CheckpointError
+  // if a score is not finite: the model is unusable.
   std::int64_t draw(std::span<const float> scores, std::uint64_t number) const;
 
  private:
