@@ -9,7 +9,7 @@
 namespace scaletrain::report {
 namespace {
 
-constexpr std::int64_t kRows = 4096;  // that are looked at together, in doubles
+constexpr std::int64_t kRows = 4096;  // rows converted to double at a time
 constexpr double kLeast = 0.01, kMost = 100;
 
 void for_parts(const at::Tensor& logits, const at::Tensor& labels,
@@ -20,7 +20,7 @@ void for_parts(const at::Tensor& logits, const at::Tensor& labels,
   }
 }
 
-// Of the mean loss by the inverse temperature: its value and two derivatives.
+// Mean loss as a function of the inverse temperature: value and two derivatives.
 struct Curve {
   double loss = 0, slope = 0, bend = 0;
 };
@@ -40,8 +40,8 @@ Curve curve_at(const at::Tensor& logits, const at::Tensor& labels, double invers
   return {.loss = sum.loss / count, .slope = sum.slope / count, .bend = sum.bend / count};
 }
 
-// The loss is convex in the inverse temperature: Newton's steps, and halves where one leaves the
-// bracket.
+// The loss is convex in the inverse temperature: takes Newton steps, and bisects (geometrically) if
+// a step leaves the bracket.
 double best_inverse(const at::Tensor& logits, const at::Tensor& labels) {
   constexpr int kMostSteps = 100;
   constexpr double kClose = 1e-12;

@@ -1,5 +1,5 @@
-// What an evaluation says of a classifier beyond the task's measures: its classes one by one, what
-// it takes for what, and how far its probabilities can be believed.
+// Classifier report of an evaluation, beyond the task's measures: accuracy of each class, confusion
+// matrix and calibration.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct ClassCount {
 };
 
 struct ClassReport {
-  std::vector<std::string> names;  // of the classes; may be empty
+  std::vector<std::string> names;  // class names; may be empty
   std::vector<ClassCount> classes;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> confusion;  // {label, predicted}
   Calibration calibration;

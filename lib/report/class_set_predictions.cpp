@@ -14,7 +14,7 @@
 namespace scaletrain::report {
 namespace {
 
-// The names of the classes with a share of more than one half.
+// Returns the names of classes with a share above 0.5 as a JSON list.
 std::string names_above_half(std::span<const float> shares, const std::vector<std::string>& names) {
   nlohmann::json list = nlohmann::json::array();
   for (std::size_t i = 0; i < shares.size(); ++i) {

@@ -1,4 +1,4 @@
-// What a model says of images with any number of classes, a probability for each class.
+// Predictions of multi-label image classification: a probability for each class.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,14 +17,14 @@ class ClassSetPredictions {
  public:
   explicit ClassSetPredictions(std::int64_t num_classes);
 
-  // A batch of this rank: `targets`, 1 where a sample has the class, and `logits`, both [samples,
+  // Adds a batch of this rank: `targets`, 1 if a sample has the class, and `logits`, both [samples,
   // classes] on one device.
   void add(const data::Batch& batch, const at::Tensor& targets, const at::Tensor& logits);
 
-  // Every rank of `group` calls it; those of all ranks, in the order of the set, the same on each.
+  // Predictions of all ranks of `group` in the set's order, equal on each rank. Collective.
   struct All {
-    std::vector<std::int64_t> positions;  // in the set, from 0
-    at::Tensor targets, shares;           // [samples, classes] fp32 on the host; by sigmoid
+    std::vector<std::int64_t> positions;  // position in the set, from 0
+    at::Tensor targets, shares;  // [samples, classes] fp32 on the CPU; `shares` are sigmoids
   };
   All gather(dist::Group& group) const;
 
@@ -33,8 +33,8 @@ class ClassSetPredictions {
   PlacedRows rows_;
 };
 
-// "key,labels,predicted,probability_NAME,..." and a line for each sample, whose keys are `keys`.
-// Of a sample, `labels` and `predicted` (the classes of more than one half) are JSON lists of
+// CSV table "key,labels,predicted,probability_NAME,..." with a line for each sample; `keys` are the
+// samples' keys. `labels` and `predicted` (classes with a probability above 0.5) are JSON lists of
 // names.
 std::string class_set_csv(const std::vector<std::string>& keys,
                           const ClassSetPredictions::All& predictions,

@@ -27,7 +27,7 @@ std::string percent(std::int64_t right, std::int64_t count) {
                                   100.0 * static_cast<double>(right) / static_cast<double>(count));
 }
 
-// Numbers of the classes that have samples, those with the most mistakes first.
+// Returns the numbers of classes that have samples, most mistakes first.
 std::vector<std::size_t> worst_classes(const ClassReport& report) {
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < report.classes.size(); ++i) {
@@ -96,7 +96,7 @@ Json class_json(const ClassReport& report) {
   return rows;
 }
 
-// Triples, as most pairs of many classes never occur.
+// Stores triples, as most pairs of many classes never occur.
 Json confusion_json(const ClassReport& report) {
   Json rows = Json::array();
   for (const auto& [pair, count] : report.confusion) {

@@ -1,4 +1,4 @@
-// An evaluation for a person, for a program and for a spreadsheet.
+// Formats an evaluation as text, as JSON and as CSV.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 namespace scaletrain::report {
 
 struct Evaluation {
-  std::string checkpoint;         // its path
+  std::string checkpoint;         // path
   std::string weights = "model";  // or "ema", "ema:0.999", "swa"
   std::string set;                // "val", "test", "extra/NAME", or a path
   std::int64_t step = 0, count = 0, skipped = 0;
-  std::string counted;  // what is counted: "samples"
+  std::string counted;  // unit of `count`, such as "samples"
   std::vector<recipe::Measured> measures;
-  std::optional<ClassReport> classes;  // of a classifier
+  std::optional<ClassReport> classes;  // classifiers only
 };
 
-// Lines, each with its newline; of many classes those with the most mistakes.
+// Several lines of text; with more than 20 classes only those with the most mistakes.
 std::string evaluation_text(const Evaluation& evaluation);
 
-// One object, with its newline (docs/reference/evaluate.md).
+// A JSON object and a newline (docs/reference/evaluate.md).
 std::string evaluation_json(const Evaluation& evaluation);
 
-// "key,label,predicted,probability,..." and a line for each of `predictions`, whose keys are
-// `keys`.
+// CSV table "key,label,predicted,probability,..." with a line for each of `predictions`; `keys` are
+// their samples' keys.
 std::string predictions_csv(const std::vector<std::string>& keys,
                             const std::vector<Prediction>& predictions,
                             const std::vector<std::string>& names);

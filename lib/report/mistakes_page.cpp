@@ -11,7 +11,7 @@
 namespace scaletrain::report {
 namespace {
 
-constexpr std::int64_t kMostColumns = 100;  // of the table; more classes are no table any more
+constexpr std::int64_t kMostColumns = 100;  // a table of more classes is left out
 
 std::string_view media_type(std::string_view extension) {
   if (extension == "jpg" || extension == "jpeg") return "image/jpeg";

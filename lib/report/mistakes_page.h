@@ -1,5 +1,4 @@
-// A page of HTML that stands alone: the pictures that a classifier gets most wrong, and what it
-// takes for what.
+// Self-contained HTML page: the images that a classifier gets most wrong, and its confusion matrix.
 #pragma once
 
 #include <string>
@@ -9,17 +8,17 @@
 
 namespace scaletrain::report {
 
-// Of a picture that is shown: as it is stored.
+// An image of the page, in its stored encoding.
 struct ShownPicture {
   Prediction prediction;
-  std::string key, extension, bytes;  // "jpg", without a dot
+  std::string key, extension, bytes;  // extension such as "jpg", without a dot
 };
 
-// Numbers in `predictions` of those that are wrong, with the largest loss first, `most` of them.
+// Returns the indices of wrong `predictions`, largest loss first, at most `most` of them.
 std::vector<std::size_t> worst_mistakes(const std::vector<Prediction>& predictions,
                                         std::size_t most);
 
-// Pictures are shown as JPEG, PNG or WebP; of any other format stands the key alone.
+// Shows images of JPEG, PNG and WebP; for other formats only the key.
 std::string mistakes_page(const Evaluation& evaluation, const std::vector<ShownPicture>& pictures);
 
 }  // namespace scaletrain::report

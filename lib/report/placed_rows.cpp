@@ -9,7 +9,7 @@
 namespace scaletrain::report {
 namespace {
 
-// Before the numbers of a row; whole numbers up to 2^48 stand in two fp32 columns.
+// Leading columns of a row: its position, up to 2^48, as two fp32 numbers.
 enum PlaceColumn : std::int64_t { kHigh, kLow, kPlaceColumns };
 constexpr std::int64_t kPart = 1 << 24;
 

@@ -1,4 +1,4 @@
-// Rows of numbers that belong to samples of a set, and the samples' positions in it.
+// Rows of numbers for the samples of a set, with the samples' positions in it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,19 +12,19 @@
 
 namespace scaletrain::report {
 
-// The positions in the set of a batch's samples: those of bad samples are left out.
+// Returns the positions in the set of a batch's samples, without skipped bad samples.
 std::vector<std::int64_t> positions_of(const data::Batch& batch);
 
 class PlacedRows {
  public:
   explicit PlacedRows(std::int64_t columns);
 
-  // `rows` [samples, columns] of a batch of this rank; they are kept as fp32 on their device.
+  // Adds `rows`, [samples, columns], of a batch of this rank; keeps them as fp32 on their device.
   void add(const data::Batch& batch, const at::Tensor& rows);
 
-  // Every rank of `group` calls it; those of all ranks, in the order of the set, the same on each.
+  // Rows of all ranks of `group` in the set's order, equal on each rank. Collective.
   struct All {
-    std::vector<std::int64_t> positions;  // from 0, below 2^48
+    std::vector<std::int64_t> positions;  // in the set, 0 to 2^48 - 1
     at::Tensor rows;                      // [samples, columns] fp32 on the host
   };
   All gather(dist::Group& group) const;

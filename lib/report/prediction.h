@@ -1,4 +1,4 @@
-// What a classifier says of single images, and how it is gathered from the ranks.
+// Predictions of a classifier for single images, gathered from all ranks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,29 +20,29 @@ struct Guess {
 };
 
 struct Prediction {
-  std::int64_t position = 0;  // in the set, from 0
-  std::int64_t label = 0;     // the class that it has; of an image without one 0
-  double loss = 0;            // - ln of the probability of that class
-  std::vector<Guess> top;     // the likeliest first, at least one
+  std::int64_t position = 0;  // position in the set, from 0
+  std::int64_t label = 0;     // true class; 0 for an image without a label
+  double loss = 0;            // negative log likelihood of the true class
+  std::vector<Guess> top;     // highest probability first, at least one
 
   bool is_right() const { return top.front().class_number == label; }
 };
 
-// The `top` likeliest classes of each row of `logits`, [samples, classes], by softmax in fp32;
-// `labels` [samples] int64, both on one device.
+// Returns the `top` most probable classes of each row of `logits`, [samples, classes], by softmax
+// in fp32; `labels`, [samples] int64, on the same device.
 std::vector<Prediction> predict(const at::Tensor& logits, const at::Tensor& labels,
                                 const std::vector<std::int64_t>& positions, std::int64_t top);
 
-// The predictions and, for measures that need them, the logits of an evaluation.
+// Collects the predictions of an evaluation, and the logits for measures that need them.
 class Predictions {
  public:
-  // `top`: as predict().
+  // `top`: number of classes kept for each sample, as in predict().
   explicit Predictions(std::int64_t num_classes, std::int64_t top = kMostTop);
 
-  // A batch of this rank; the logits are kept as fp32 on their device.
+  // Adds a batch of this rank; keeps the logits as fp32 on their device.
   void add(const data::Batch& batch, const at::Tensor& labels, const at::Tensor& logits);
 
-  // Every rank of `group` calls it; those of all ranks, in the order of the set, the same on each.
+  // Predictions of all ranks of `group` in the set's order, equal on each rank. Collective.
   struct All {
     std::vector<Prediction> predictions;
     at::Tensor logits;  // [samples, classes] fp32 on the host
