@@ -10,9 +10,9 @@ Documents documents_of(const at::Tensor& tokens, std::int64_t end_of_text) {
   const at::Tensor ends = tokens.eq(end_of_text).to(at::kLong);
   const at::Tensor places = at::arange(tokens.size(1), tokens.options());
   const at::Tensor begins =
-      at::zeros_like(tokens);  // where a document does: its place, otherwise 0
+      at::zeros_like(tokens);  // position at each document's first token, 0 elsewhere
   begins.slice(1, 1).copy_(ends.slice(1, 0, -1) * places.slice(0, 1));
-  return {.numbers = ends.cumsum(1) - ends,  // an end belongs to what it ends
+  return {.numbers = ends.cumsum(1) - ends,  // an end_of_text belongs to the document that it ends
           .positions = places - std::get<0>(begins.cummax(1))};
 }
 

@@ -1,4 +1,4 @@
-// Several documents in one window of tokens, kept apart.
+// Document masking: keeps several documents in one window of tokens apart.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,16 +10,15 @@
 namespace scaletrain::input {
 
 struct Documents {
-  at::Tensor numbers;    // [batch, tokens] int64: which of its window's each token belongs to
-  at::Tensor positions;  // alike: which of its tokens, or of those in this window, each one is
+  at::Tensor numbers;    // [batch, tokens] int64: number of each token's document in its window
+  at::Tensor positions;  // [batch, tokens] int64: its position in that document, in this window
 };
-// tokens [batch, tokens] int64, in which `end_of_text` is the last token of each document.
+// `tokens`: [batch, tokens] int64; `end_of_text` is the last token of each document.
 Documents documents_of(const at::Tensor& tokens, std::int64_t end_of_text);
 
-// tokens [batch, tokens] int64, in which `end_of_text` is the last token of each document -> a
-// context in which every token sees itself and what is before it in its own document, and in which
-// positions count from each document's beginning, or from the window's: as if every document stood
-// alone. Queues work only.
+// Context with document masking for `tokens` as above: each token sees itself and earlier tokens of
+// its own document, and positions count from the document's beginning, or from the window's if it
+// began earlier, as if each document stood alone. Does not wait for the device.
 units::Context apart(const at::Tensor& tokens, std::int64_t end_of_text);
 
 }  // namespace scaletrain::input

@@ -8,7 +8,7 @@ namespace scaletrain::input {
 
 namespace {
 
-// In the batch's memory.
+// View of the batch's memory.
 at::Tensor labels_in(const data::Batch& batch) {
   const data::Column& column = batch.columns.layout()[data::kLabels];
   if (column.element == data::Element::kInt64) {

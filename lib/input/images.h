@@ -1,5 +1,4 @@
-// From decoded bytes to what a model eats: on the device, floating point, normalised, channels
-// last.
+// Turns decoded images into model input: on the device, floating point, normalized, channels last.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,24 +14,24 @@
 namespace scaletrain::input {
 
 struct ImageTensors {
-  // [count, channels, size, size] of the input's type, (value / 255 - mean) / std, channels last
+  // [count, channels, size, size], channels last, fp32 or fp64: (value / 255 - mean) / std
   at::Tensor images;
-  // [count] int64; mixed, or where samples have any number of classes, [count, classes] float
-  // shares
+  // Class numbers, [count] int64; with mixup or cutmix, or if samples have any number of classes,
+  // class shares, [count, classes] float.
   at::Tensor targets;
 };
 
-// The type of the images that a model in this precision takes: fp64, or fp32, of which what is
-// narrower makes its own.
+// Dtype of image input for a model in this precision: fp64 or fp32; narrower precisions convert
+// fp32 themselves.
 at::ScalarType image_type(const recipe::Precision& precision);
 
 class ImageInput {
  public:
-  // `channels`: of the model's images, 3 or 1 (lib/input/normalize.h); `type`: image_type().
+  // `channels`: 3 or 1 (lib/input/normalize.h); `type`: dtype from image_type().
   ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device,
              at::ScalarType type = at::kFloat);
 
-  // Queues work only. The batch may be destroyed when it returns (lib/input/transfer.h).
+  // Does not wait for the device. The batch may be destroyed after the call (lib/input/transfer.h).
   ImageTensors prepare(const data::Batch& batch) const;
 
  private:

@@ -13,7 +13,8 @@
 namespace scaletrain::input {
 namespace {
 
-// A box of 1 - share of the image about a random middle, cut at the edge (CutMix, section 3.1).
+// Draws a box of 1 - share of the image's area around a random centre, clipped at the edges
+// (CutMix, section 3.1).
 data::Box draw_box(core::Philox& draws, double share, std::int64_t size) {
   const auto middle = [&] {
     return static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(size)));
@@ -28,7 +29,7 @@ data::Box draw_box(core::Philox& draws, double share, std::int64_t size) {
   return {range(x), range(y)};
 }
 
-// What the device is sent of each pair, as one block: [pairs, kColumns] of the images' type.
+// Columns of the block that is sent to the device: [pairs, kColumns] in the images' dtype.
 enum Column : std::int64_t { kTop, kBottom, kLeft, kRight, kBeside, kOwn, kColumns };
 
 template <class T>
@@ -45,8 +46,7 @@ void put_rows(const std::vector<PairMix>& pairs, T* row) {
   }
 }
 
-// On its way to the device of `images` when this returns: from pinned memory nothing waits for the
-// copy.
+// Starts the copy to the device of `images`; from pinned memory, so that nothing waits for it.
 at::Tensor send(const std::vector<PairMix>& pairs, const at::Tensor& images) {
   const auto count = static_cast<std::int64_t>(pairs.size());
   const at::ScalarType type = images.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -60,14 +60,14 @@ at::Tensor send(const std::vector<PairMix>& pairs, const at::Tensor& images) {
   return host.to(images.device(), /*non_blocking=*/true);
 }
 
-// Whether each of 0..size-1 lies in the range from column `begin` to column `end`: [pairs, size]
-// bool.
+// True for each of 0..size-1 that lies in the range from column `begin` to column `end`: [pairs,
+// size] bool.
 at::Tensor inside(const at::Tensor& sent, std::int64_t size, Column begin, Column end) {
   const at::Tensor places = at::arange(size, sent.options());
   return places.ge(sent.narrow(1, begin, 1)).bitwise_and_(places.lt(sent.narrow(1, end, 1)));
 }
 
-// What each sample of [2 * pairs, ...] is mixed with.
+// Swaps the samples of each pair in [2 * pairs, ...].
 at::Tensor partners(const at::Tensor& samples) {
   std::vector<std::int64_t> shape = samples.sizes().vec();
   shape[0] /= 2;
@@ -93,7 +93,7 @@ PairMix draw_pair(const recipe::Mix& mix, std::int64_t size, std::uint64_t seed,
   return {.own = 1 - cut / static_cast<double>(size * size), .box = box};
 }
 
-// at::one_hot looks at the targets' values on a CPU.
+// at::one_hot would wait for the device to check the targets.
 at::Tensor Mixer::shares_of(const at::Tensor& targets) const {
   if (targets.is_floating_point()) return targets;
   return at::zeros({targets.size(0), num_classes_}, targets.options().dtype(at::kFloat))
@@ -109,7 +109,7 @@ void Mixer::mix(ImageTensors& batch, std::int64_t epoch, std::int64_t position) 
     pairs.push_back(draw_pair(mix_, size, seed_, epoch, (position + i) / 2));
   }
   const at::Tensor sent = send(pairs, batch.images);
-  // A pixel's share of itself: 0 in a box, 1 beside it, `own` where there is none.
+  // A pixel's own share: 0 in a box, 1 outside it, `own` for mixup.
   const at::Tensor in_box =
       inside(sent, size, kTop, kBottom)
           .unsqueeze(2)

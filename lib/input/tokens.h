@@ -1,4 +1,4 @@
-// From windows of tokens to what a language model eats.
+// Turns windows of tokens into input of a language model.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,14 +10,14 @@ namespace scaletrain::input {
 
 struct TokenTensors {
   at::Tensor tokens;   // [count, context] int64
-  at::Tensor targets;  // [count, context] int64: what comes next, below 0 where nothing is asked
+  at::Tensor targets;  // [count, context] int64: next tokens, below 0 where no loss is computed
 };
 
 class TokenInput {
  public:
   explicit TokenInput(at::Device device) : device_(device), transfer_(device) {}
 
-  // Queues work only. The batch may be destroyed when it returns (lib/input/transfer.h).
+  // Does not wait for the device. The batch may be destroyed after the call (lib/input/transfer.h).
   TokenTensors prepare(const data::Batch& batch) const;
 
  private:

@@ -1,4 +1,4 @@
-// Host batches on their way to a device: the host waits for none of their copies.
+// Asynchronous copies of batches from the CPU to a device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,22 +11,22 @@
 
 namespace scaletrain::input {
 
-// On a device the copies run on a stream of their own and pass the computation that is queued; what
-// is computed with them is queued behind an event. The block may be given back to its pool at once:
-// LibTorch hands pinned memory out again when the event of its copy has passed.
+// Copies run on a side stream, ahead of computation that is already queued; computation that uses
+// them waits for an event. The memory block may return to its pool at once: LibTorch reuses pinned
+// memory only after the event of its copy.
 class Transfer {
  public:
   explicit Transfer(at::Device device);
 
-  // `host`, contiguous tensors whose memory is in `block` of a pool of lib/dist/device.h, on the
-  // device; on a CPU these very tensors. For one thread, whose current stream computes with them.
+  // Copies `host`, contiguous tensors in `block` of a pool of lib/dist/device.h, to the device; on
+  // a CPU returns them unchanged. For one thread, on whose current stream the copies are used.
   std::vector<at::Tensor> operator()(std::vector<at::Tensor> host,
                                      std::span<const std::byte> block) const;
 
  private:
   at::Device device_;
-  // One for all copies: LibTorch keeps the memory of freed tensors for the stream they came from.
-  std::optional<c10::Stream> copies_;  // used on a device
+  // One stream for all copies, as LibTorch caches freed memory for the stream that allocated it.
+  std::optional<c10::Stream> copies_;  // set if `device_` is not a CPU
 };
 
 }  // namespace scaletrain::input
