@@ -23,7 +23,7 @@ std::string file_of(const Copy& copy, const std::string& name) {
   return fmt::format("{}/{}", copy.url, name);
 }
 
-// The copy's, by way of a folder of this process, since a manifest is read from a folder.
+// Reads the copy's manifest through a temporary folder, since read_manifest() needs a folder.
 format::Manifest manifest_of(core::Disk& disk, const storage::Storage& storage, const Copy& copy,
                              const fs::path& checkpoints) {
   const std::string url = file_of(copy, format::kManifestName);
@@ -87,7 +87,7 @@ std::vector<Copy> list_copies(const storage::Storage& storage, const std::string
   std::vector<storage::Storage::Entry> entries;
   try {
     entries = storage.list(folder);
-  } catch (const storage::AbsentError&) {  // of a disk: a bucket that is absent is a mistake
+  } catch (const storage::AbsentError&) {  // normal on a disk, but a bucket must exist
     if (core::is_url(place)) throw;
   }
   std::vector<Copy> copies;

@@ -1,4 +1,4 @@
-// The way back: from the place of a run's copies into its folder.
+// Restores a checkpoint from its remote copy into a run's folder.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace scaletrain::mirror {
 
-// A copy by what it is called: one whose manifest is missing is among them.
+// A remote copy, found by its name; its manifest may be missing.
 struct Copy {
   std::int64_t step = 0;
-  std::string url;  // of its folder
+  std::string url;  // address of its folder
 };
 
-// The copies at `place`, newest first; of one step the one that its plain name means first. Empty
-// where there is no such folder. Throws what Storage::list throws.
+// Lists the copies at `place`, newest first; for a step with two, the one with the plain name
+// first. Empty if the folder does not exist. Throws the errors of Storage::list.
 std::vector<Copy> list_copies(const storage::Storage& storage, const std::string& place);
 
 struct Fetched {
@@ -29,11 +29,10 @@ struct Fetched {
   std::int64_t bytes = 0;
 };
 
-// Copies the newest checkpoint at `place` that is newer than `beyond` and whole into the folder
-// `checkpoints` of a run, there whole or absent as one that was saved (lib/format). Those that are
-// not whole are passed over and reported through `report`; nullopt: there is none. Throws
-// core::StorageError where the place cannot be read or the disk cannot be written: what cannot be
-// read now may be the newest.
+// Copies the newest complete checkpoint at `place` that is newer than step `beyond` into a run's
+// folder `checkpoints`, atomically as a saved one (lib/format). Skips incomplete copies and passes
+// a message to `report`; nullopt: no such copy. Throws core::StorageError if the place cannot be
+// read or the disk cannot be written, as an unreadable copy may be the newest.
 std::optional<Fetched> fetch_newest(core::Disk& disk, const storage::Storage& storage,
                                     const std::string& place,
                                     const std::filesystem::path& checkpoints, std::int64_t beyond,

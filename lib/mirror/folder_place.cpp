@@ -1,4 +1,4 @@
-// A folder, on another disk or shared with other machines.
+// Remote copies in a folder, on another disk or shared with other machines.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ void copy_file(core::Disk& disk, const OpenCheckpoint& checkpoint, const std::st
   file->sync();
 }
 
-// Whether it lies there already, by its manifest and the sizes of its files.
+// True if the copy exists, by its manifest and the sizes of its files.
 bool is_there(const OpenCheckpoint& checkpoint, const fs::path& copy) {
   try {
     if (format::render_manifest(format::read_manifest(copy)) != checkpoint.manifest_text()) {
@@ -39,7 +39,7 @@ bool is_there(const OpenCheckpoint& checkpoint, const fs::path& copy) {
   }
 }
 
-// A new folder, and those above it that are new, would be lost with all that is in them.
+// Syncs the parents of new folders too: otherwise a crash could lose a folder with its contents.
 void make_durably(core::Disk& disk, const fs::path& folder) {
   const fs::path above = folder.parent_path();
   if (core::type_at(above) == fs::file_type::not_found) make_durably(disk, above);

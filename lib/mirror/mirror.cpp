@@ -75,7 +75,7 @@ std::optional<Mirror::Outcome> Mirror::copy(const Wanted& wanted) {
     place_->retain(wanted.step, retention_);
     outcome.copied.seconds = core::seconds_since(wanted.since);
   } catch (const core::CheckpointError&) {
-    // The run has removed it: a newer one is there or comes.
+    // The run has removed the checkpoint: a newer one exists or follows.
     std::error_code unknown;
     if (!std::filesystem::exists(wanted.checkpoint, unknown)) return std::nullopt;
     outcome.error = std::current_exception();
@@ -92,7 +92,7 @@ void Mirror::count(const Outcome& outcome, const Wanted& wanted) {
   }
   try {
     std::rethrow_exception(outcome.error);
-  } catch (const core::CheckpointError&) {  // reading it again would change nothing
+  } catch (const core::CheckpointError&) {  // not retried, as it is damaged
     return;
   } catch (...) {
     const auto wait = first_wait_ * (1 << std::min(failures_, kMostDoublings));

@@ -1,7 +1,7 @@
-// Copies a run's checkpoints to a second place beside training, which never waits for it.
+// Remote checkpoint copies: copies a run's checkpoints to a second place while training goes on.
 //
-// One thread copies the newest checkpoint that it was given; those that came while it was at
-// another are left out, all but the newest. A copy that fails is tried again, later and later.
+// One thread copies the newest checkpoint; of those added during a copy only the newest is copied
+// next. A failed copy is retried with growing delays.
 #pragma once
 
 #include <atomic>
@@ -26,27 +26,27 @@ namespace scaletrain::mirror {
 // A checkpoint whose copy is durable.
 struct Copied {
   std::int64_t step = 0;
-  std::int64_t bytes = 0;   // 0: it was there already
-  double seconds = 0;       // from when it was given to the mirror
-  std::int64_t behind = 0;  // checkpoints that came meanwhile
+  std::int64_t bytes = 0;   // 0: the copy existed already
+  double seconds = 0;       // since it was added to the mirror
+  std::int64_t behind = 0;  // checkpoints added during the copy
 };
 
 class Mirror {
  public:
   Mirror(std::unique_ptr<Place> place, format::Retention retention,
          std::chrono::milliseconds first_wait = std::chrono::seconds(1));
-  ~Mirror();  // gives up what is under way, as far as the place can
+  ~Mirror();  // cancels a copy under way, if the place supports that
 
-  // A checkpoint that has become durable; takes the place of one that waits.
+  // Adds a checkpoint that has become durable; replaces one that still waits.
   void add(std::filesystem::path checkpoint, std::int64_t step);
 
-  // The next copy that has become durable, each once; nullopt: none has. Throws what a copy has
-  // thrown, each once: core::CheckpointError of the local checkpoint, which is not tried again; any
-  // other of the place, where the newest is tried again.
+  // Returns the next copy that has become durable, each once; nullopt: none. Throws the errors of
+  // failed copies, each once: core::CheckpointError if the local checkpoint is damaged, which is
+  // not retried; other errors concern the place, and the newest checkpoint is retried.
   std::optional<Copied> next();
 
-  // Waits until the newest is copied, or has failed once more, calling `beat` again and again.
-  // False: it was not done within `limit`, or nothing at all had moved for `still`.
+  // Waits until the newest checkpoint is copied, or one more try has failed, calling `beat`
+  // repeatedly. False: not done within `limit`, or no progress for `still`.
   bool finish(const std::function<void()>& beat, std::chrono::duration<double> limit,
               std::chrono::duration<double> still);
 
@@ -58,12 +58,12 @@ class Mirror {
   };
   struct Outcome {
     Copied copied;
-    std::exception_ptr error;  // in place of it
+    std::exception_ptr error;  // set if the copy failed
   };
-  void run();  // the thread's
-  // nullopt: it is gone, and nothing is lost by that.
+  void run();  // body of the thread
+  // Returns nullopt if the checkpoint was removed meanwhile, as a newer one follows.
   std::optional<Outcome> copy(const Wanted& wanted);
-  void count(const Outcome& outcome, const Wanted& wanted);  // under the lock
+  void count(const Outcome& outcome, const Wanted& wanted);  // call with mutex_ locked
 
   std::unique_ptr<Place> place_;
   format::Retention retention_;
@@ -73,13 +73,13 @@ class Mirror {
   std::condition_variable changed_;
   std::optional<Wanted> wanted_;
   bool is_copying_ = false;
-  bool hurries_ = false;       // finish() waits: no more waits between tries
-  int failures_ = 0;           // in a row
-  core::SteadyTime next_try_;  // after them
-  std::int64_t behind_ = 0;    // that came while one was copied
+  bool hurries_ = false;       // finish() waits: no delay between tries
+  int failures_ = 0;           // consecutive failures
+  core::SteadyTime next_try_;  // after a failure
+  std::int64_t behind_ = 0;    // checkpoints added during the copy
   std::deque<Outcome> outcomes_;
   bool ends_ = false;
-  std::thread thread_;  // last: uses all of it
+  std::thread thread_;  // last member: the thread uses all others
 };
 
 }  // namespace scaletrain::mirror

@@ -1,9 +1,9 @@
-// An object store: every file of a checkpoint first, its manifest last and only where there is
-// none.
+// Remote copies in an object store: writes all files of a checkpoint first and its manifest last,
+// only if there is none.
 //
-// The names of a step's folder are "step-N" and "step-N.old", as on a disk; each is a checkpoint
-// where it has a manifest. A step that is there and has changed is written under the other name
-// before the first loses its manifest, so at no moment is there neither.
+// A step's folder is "step-N" or "step-N.old", as on a disk; each is a checkpoint if it has a
+// manifest. A step that exists and has changed is written under the other name before the first one
+// loses its manifest, so that a complete checkpoint always exists.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,13 +64,13 @@ class ObjectPlace : public Place {
   std::vector<std::string> look_around();
   void remove_others(const std::string& folder, const format::FileEntries& kept) const;
 
-  // What a checkpoint says of itself, read once: only this process writes here.
+  // A copy's state, read once, as only this process writes here.
   struct Known {
     std::string folder;
     std::optional<format::TrainState> state;
-    std::string unread;              // why there is none
-    std::int64_t mtime_ns = 0;       // of the manifest
-    format::FileEntries files = {};  // of those that were put
+    std::string unread;              // reason if `state` is not set
+    std::int64_t mtime_ns = 0;       // time of the manifest
+    format::FileEntries files = {};  // files of a checkpoint put by this process
   };
 
   void look_at(const std::string& folder, std::int64_t step);
@@ -93,7 +93,7 @@ std::int64_t ObjectPlace::put(const OpenCheckpoint& checkpoint,
   const std::optional<std::string> second = manifest_of(old);
   const std::string& text = checkpoint.manifest_text();
   const bool is_there = first == text || second == text;
-  // Where it goes, or is; the other one is not needed then.
+  // Folder that has or gets the copy; the other one is removed afterwards.
   const bool is_plain = is_there ? first == text : !first;
   const std::string& target = is_plain ? plain : old;
   const std::string& other = is_plain ? old : plain;
@@ -112,8 +112,8 @@ std::int64_t ObjectPlace::put(const OpenCheckpoint& checkpoint,
   return is_there ? 0 : checkpoint.bytes();
 }
 
-// Nothing is under way: what has begun is of a run that was killed, or its beginning was an answer
-// that was lost. Not every server knows how, nor does every key allow it.
+// Aborts unfinished uploads: no upload of this process is under way, so they belong to a killed run
+// or to a lost answer. Some servers do not support it, and some keys do not allow it.
 void ObjectPlace::tidy_up() {
   if (!can_tidy_) return;
   try {
@@ -130,7 +130,7 @@ void ObjectPlace::upload(const OpenCheckpoint& checkpoint, const std::string& fo
   const format::FileEntries& files = checkpoint.manifest().files;
   remove_others(folder, files);
   const auto send = [&](const std::string& name) {
-    // Before a byte is sent: a copy that cannot be loaded would look like one that can.
+    // Checks the file before any byte is sent, so that no damaged copy can be uploaded.
     checkpoint.read(name, [&](std::span<const std::byte> /*piece*/) { moved(); });
     const format::ByteReader& file = checkpoint.file(name);
     storage_.upload(url(folder, name),
@@ -140,7 +140,7 @@ void ObjectPlace::upload(const OpenCheckpoint& checkpoint, const std::string& fo
                      }});
     moved();
   };
-  // Small files several at once; of a large one its parts are.
+  // Uploads small files in parallel; a large file uploads its parts in parallel.
   std::vector<std::string> small;
   small.reserve(files.size());
   for (const auto& [name, entry] : files) {
@@ -157,7 +157,7 @@ void ObjectPlace::upload(const OpenCheckpoint& checkpoint, const std::string& fo
                            "give each run a /checkpoint/mirror of its own");
 }
 
-// What an upload that was cut short has left there.
+// Removes files that an interrupted upload has left.
 void ObjectPlace::remove_others(const std::string& folder, const format::FileEntries& kept) const {
   for (const storage::Storage::Entry& entry : storage_.list(url(folder, ""))) {
     if (!entry.folder && !kept.contains(entry.name)) storage_.remove(url(folder, entry.name));
@@ -169,13 +169,13 @@ void ObjectPlace::remove_folder(const std::string& folder) const {
   remove_others(folder, {});
 }
 
-// False: it stays, and is removed when that is possible.
+// False: it could not be removed, and a later call tries again.
 bool ObjectPlace::remove_if_possible(const std::string& folder) const {
   return housekeeping_->attempt("it stays, and is removed when that is possible",
                                 [&] { remove_folder(folder); });
 }
 
-// Into known_, where it has a manifest.
+// Reads a folder's state into known_ if the folder has a manifest.
 void ObjectPlace::look_at(const std::string& folder, std::int64_t step) {
   const std::string path = url(folder, format::kManifestName);
   const auto manifest = storage::open_if_there(storage_, path);
@@ -205,7 +205,7 @@ void ObjectPlace::compare_sizes(const Known& newest) const {
   }
 }
 
-// Folders that hold no copy, or a second one of their step; known_ becomes what is there.
+// Updates known_; returns folders without a complete copy, or with a second copy of a step.
 std::vector<std::string> ObjectPlace::look_around() {
   std::vector<std::string> unfinished;
   std::set<std::int64_t> there;

@@ -1,4 +1,4 @@
-// A local checkpoint that is read while the run goes on, which may remove it meanwhile.
+// A local checkpoint that stays readable while the run may remove it.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 namespace scaletrain::mirror {
 
 inline constexpr std::int64_t kMaxManifestBytes = 64 << 20;
-inline constexpr std::int64_t kPieceBytes = 1 << 20;  // that is read or written at once
+inline constexpr std::int64_t kPieceBytes = 1 << 20;  // read or written at once
 
 class OpenCheckpoint {
  public:
-  // Holds all of its files open, so that they can be read to their ends when their names are gone.
-  // Throws core::CheckpointError where it is not whole, as core::throw_read_fault of the machine's.
+  // Opens all files, so that they can be read completely even after their names are removed. Throws
+  // core::CheckpointError if it is incomplete, and core::throw_read_fault's errors for I/O faults.
   explicit OpenCheckpoint(std::filesystem::path folder);
 
   const std::filesystem::path& folder() const { return folder_; }
   const format::Manifest& manifest() const { return manifest_; }
   const std::string& manifest_text() const { return manifest_text_; }
   const format::ByteReader& file(const std::string& name) const { return files_.at(name); }
-  std::int64_t bytes() const;  // of all files but the manifest
+  std::int64_t bytes() const;  // without the manifest
 
-  // Hands the file to `take`, piece by piece. Throws core::CheckpointError at its end where it is
-  // not what the manifest says.
+  // Passes the file to `take` piece by piece. Throws core::CheckpointError at the end if the file
+  // does not match the manifest.
   void read(const std::string& name,
             const std::function<void(std::span<const std::byte>)>& take) const;
 

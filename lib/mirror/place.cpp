@@ -9,7 +9,7 @@
 namespace scaletrain::mirror {
 namespace {
 
-// A place with the connections that it needs.
+// An object place that owns its connections.
 class BucketPlace : public Place {
  public:
   BucketPlace(const std::string& path, const recipe::Storage& settings,

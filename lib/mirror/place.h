@@ -1,6 +1,6 @@
-// Where copies of a run's checkpoints lie: a folder or an object store, laid out as a run's folder,
-// PLACE/checkpoints/step-N/{files, manifest.json}. There too a checkpoint is whole or absent: the
-// manifest is written last, and taken away first.
+// Destination of remote checkpoint copies: a folder or an object store with the layout of a run's
+// folder, PLACE/checkpoints/step-N/{files, manifest.json}. A copy is complete or absent there too:
+// the manifest is written last and removed first.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@ class Place {
  public:
   virtual ~Place() = default;
 
-  // Copies `checkpoint`; when this returns, the copy is durable. One of the same step that is there
-  // is replaced when the new one is whole. The result: bytes copied, 0 where it was there already.
-  // Throws core::CheckpointError where `checkpoint` itself is damaged, any other core::Error where
-  // the place fails. `moved` is called again and again, by several threads.
+  // Copies `checkpoint`; the copy is durable on return. Replaces a copy of the same step once the
+  // new one is complete. Returns the bytes copied, 0 if the copy existed. Throws
+  // core::CheckpointError if `checkpoint` itself is damaged, other core::Error if the place fails.
+  // Calls `moved` repeatedly, from several threads, as a sign of progress.
   virtual std::int64_t put(const OpenCheckpoint& checkpoint,
                            const std::function<void()>& moved) = 0;
 
-  // Removes what `retention` does not keep, after `newest` was put, and what was left half done;
-  // what cannot be removed is a warning. Throws core::Error if `newest` is not whole there.
+  // Removes copies that `retention` does not keep, after `newest` was put, and unfinished ones;
+  // warns if one cannot be removed. Throws core::Error if `newest` is not complete there.
   virtual void retain(std::int64_t newest, const format::Retention& retention) = 0;
 
-  // Ends what is under way, as far as that is possible; from any thread.
+  // Cancels what is under way, if possible. May be called from any thread.
   virtual void cancel() = 0;
 };
 
 using HousekeepingPtr = std::shared_ptr<core::Housekeeping>;
 
-// `path`: a folder or s3://BUCKET/PREFIX. `disk` is for a folder, `settings` are for a bucket.
+// `path`: a folder or s3://BUCKET/PREFIX; `disk` is used for a folder, `settings` for a bucket.
 std::unique_ptr<Place> make_place(const std::string& path, core::Disk& disk,
                                   const recipe::Storage& settings, HousekeepingPtr housekeeping);
 
-// The two kinds. `storage` must outlive the place.
+// Factories of both kinds. `storage` must outlive the place.
 std::unique_ptr<Place> make_folder_place(
     const std::string& path, core::Disk& disk,
     HousekeepingPtr housekeeping = std::make_shared<core::Housekeeping>());
@@ -49,7 +49,7 @@ std::unique_ptr<Place> make_object_place(
     const std::string& path, const storage::Storage& storage, std::function<void()> cancel = [] {},
     HousekeepingPtr housekeeping = std::make_shared<core::Housekeeping>());
 
-// "PLACE/checkpoints".
+// Returns "PLACE/checkpoints".
 std::string checkpoints_of(const std::string& place);
 
 }  // namespace scaletrain::mirror
