@@ -9,19 +9,20 @@
 namespace scaletrain::cuda {
 namespace {
 
-// Of values: how many, their mean, and the squares of their distances from it, added up.
+// Number of values, their mean, and the sum of their squared deviations from it.
 struct Moments {
   float count, mean, squares;
 };
 
-// Chan, Golub and LeVeque, Updating Formulae and a Pairwise Algorithm, 1979.
+// Merges two sets of values (Chan, Golub and LeVeque, Updating Formulae, 1979).
 __device__ Moments join(Moments a, Moments b) {
   if (b.count == 0) return a;
   const float count = a.count + b.count, share = b.count / count, far = b.mean - a.mean;
   return {count, a.mean + far * share, a.squares + b.squares + far * far * a.count * share};
 }
 
-// means, squares: [chunks, channels]. A thread adds up distances from its first value.
+// means, squares: [chunks, channels]. A thread sums deviations from its first value, which is
+// stable.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     gather_moments(const Pack<T, kCount>* values, Split split, float* means, float* squares) {
@@ -79,10 +80,10 @@ __global__ void end_moments(const float* means, const float* squares, Split spli
   running.variance[channel] = keeps * running.variance[channel] + running.momentum * unbiased;
 }
 
-// The normalised value, with weight and bias: the same bits wherever it is computed.
+// Normalizes with weight and bias; forward and backward get the same bits from it.
 __device__ float normalised(float far, float scale, float bias) { return fmaf(far, scale, bias); }
 
-// What the channels of a thread have in common.
+// Per-channel constants of the channels that a thread handles.
 template <int kCount>
 struct OfChannels {
   float mean[kCount], scale[kCount], bias[kCount];
@@ -101,7 +102,7 @@ struct Columns {
   Pack<T, kCount> of[kMaps];
 };
 
-// floor: 0 for the ReLU, else the least there is.
+// `floor`: 0 for ReLU, minus infinity without.
 template <class T, int kCount, bool kHasResidual>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     normalise(const Pack<T, kCount>* values, const Pack<T, kCount>* residual, Split split,
@@ -129,8 +130,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       });
 }
 
-// Sums of the gradients behind the ReLU, and of their products with the values' distances from the
-// mean: [chunks, channels]. Of a ReLU with a residual, these gradients are written too.
+// Sums of the gradients behind the ReLU, and of their products with the values' deviations from the
+// mean: [chunks, channels]. With a residual it also writes these gradients.
 template <class T, int kCount, bool kHasResidual>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     gather_gradients(const Pack<T, kCount>* values, const Pack<T, kCount>* gradients,
@@ -206,8 +207,8 @@ __global__ void end_gradients(const float* sums, const float* products, Split sp
   of_weight[channel] = all.products * inverse_deviation[channel];
 }
 
-// weight * inverse_deviation * (gradient - mean of the gradients - normalised * mean of their
-// products with the normalised): Ioffe and Szegedy, section 3.
+// weight * inverse_deviation * (gradient - mean of the gradients - normalized value * mean of
+// gradient times normalized value): Ioffe and Szegedy, Batch Normalization, 2015, section 3.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     value_gradients(const Pack<T, kCount>* values, const Pack<T, kCount>* gradients, Split split,
@@ -241,8 +242,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       });
 }
 
-// run(a value of the type, how many channels a thread reads at once): 16 bytes where rows and all
-// of `maps` begin there.
+// Calls run(a value of the dtype, channels that a thread reads at once): 16 bytes if rows and all
+// `maps` are aligned to them, else one channel.
 template <class Run>
 void for_packs(const BatchNormMap& map, std::initializer_list<const void*> maps, Run run) {
   for_type(map.type, [&](auto value) {
@@ -271,7 +272,7 @@ Launch launch_for(const BatchNormMap& map, int count) {
   return launch_of(map.rows, map.channels, map.multiprocessors, count);
 }
 
-// Numbers of one of the two sums of a channel in each chunk.
+// Floats of one of the two sums: one per channel and chunk.
 std::int64_t half_workspace(const BatchNormMap& map) {
   return most_chunks(map.channels, map.multiprocessors) * map.channels;
 }
@@ -332,7 +333,7 @@ void batch_norm_backward(const BatchNormMap& map, const BatchNormChannels& chann
                   workspace, products, launch.split, channels.inverse_deviation,
                   gradients.of_weight, gradients.of_bias);
               if (gradients.of_values == nullptr) return;
-              // What the residual gets is behind the ReLU.
+              // The residual's gradient has passed the ReLU already.
               value_gradients<<<launch.blocks, kThreads, 0, stream>>>(
                   Map::in(map.values),
                   Map::in(has_residual ? gradients.of_residual : gradients.of_output), launch.split,

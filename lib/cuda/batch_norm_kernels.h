@@ -1,6 +1,6 @@
-// Batch normalisation in training of channels-last maps, with the ReLU and the residual that may
-// follow it, as kernels: a map is read twice forward and twice backward, and nothing of its size is
-// written but the output and the gradients.
+// CUDA kernels of training-mode batch normalization for channels-last maps, fused with the ReLU and
+// residual addition that may follow: a map is read twice forward and twice backward, and only the
+// output and the gradients are written in its size.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,45 +11,45 @@
 
 namespace scaletrain::cuda {
 
-// Device memory: values [rows, channels] of a map, where a row is a pixel of a sample.
+// A map in device memory: values [rows, channels]; a row is one pixel of one sample.
 struct BatchNormMap {
   const void* values = nullptr;
   ValueType type = ValueType::kFloat;
   std::int64_t rows = 0, channels = 0;
-  int multiprocessors = 1;  // of the device
+  int multiprocessors = 1;  // multiprocessors of the device
 };
 
-// All of them [channels], as the statistics of this batch and the parameters.
+// Batch statistics and parameters, each [channels].
 struct BatchNormChannels {
   const float *mean = nullptr, *inverse_deviation = nullptr, *weight = nullptr, *bias = nullptr;
 };
 
-// What the batch moves: by `momentum` towards its mean and its unbiased variance.
+// Running statistics, moved by `momentum` towards the batch's mean and unbiased variance.
 struct BatchNormRunning {
-  float *mean = nullptr, *variance = nullptr;  // null: nothing is moved
+  float *mean = nullptr, *variance = nullptr;  // null: not updated
   float momentum = 0;
 };
 
-// output = (values - mean) * inverse_deviation * weight + bias + residual, or of that the ReLU.
+// output = (values - mean) * inverse_deviation * weight + bias + residual, then perhaps ReLU.
 struct BatchNormOutput {
-  const void* residual = nullptr;  // as the map, or null
+  const void* residual = nullptr;  // like the map, or null
   bool relu = false;
   void* output = nullptr;
 };
 
 struct BatchNormGradients {
-  // What comes in, as the map; of the ReLU whose input had a residual, its output, else null.
+  // Inputs: gradient of the output; with ReLU and residual also forward's output, else null.
   const void *of_output = nullptr, *output = nullptr;
   bool relu = false;
-  // What goes out: the residual's, written where `output` is given; the map's, unless null.
+  // Results: the residual's gradient, written if `output` is given; the map's, unless null.
   void *of_residual = nullptr, *of_values = nullptr;
   float *of_weight = nullptr, *of_bias = nullptr;
 };
 
-// Numbers of fp32 that `workspace` has room for below.
+// Number of floats that `workspace` below must hold.
 std::int64_t batch_norm_workspace(const BatchNormMap& map);
 
-// Sums run in the same order each time.
+// Sums run in a fixed order, so results are deterministic.
 void batch_norm_statistics(const BatchNormMap& map, float eps, const BatchNormRunning& running,
                            float* workspace, float* mean, float* inverse_deviation,
                            cudaStream_t stream);

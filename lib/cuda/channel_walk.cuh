@@ -1,5 +1,5 @@
-// How blocks and threads divide a channels-last map [rows, channels]: by tiles of channels and
-// chunks of rows, so that maps of few channels and maps of few rows fill a device.
+// Work division of channels-last maps [rows, channels]: tiles of channels and chunks of rows, so
+// that maps with few channels or few rows still fill a device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,17 +11,18 @@
 namespace scaletrain::cuda {
 
 constexpr int kThreads = 256;
-constexpr int kBlocks = 3;        // on a multiprocessor at a time
-constexpr int kRowsOfThread = 4;  // at least, where there are several blocks
-constexpr int kTile = 32;         // channels, and parts of their sums, of a block that ends a sum
+constexpr int kBlocks = 3;        // resident blocks per multiprocessor
+constexpr int kRowsOfThread = 4;  // at least, if there are several blocks
+constexpr int kTile = 32;         // channels of a block that finishes sums, and threads per channel
 
-// Which block and thread sees what. A row has `columns` of as many channels as a thread reads at
-// once; a block has `width` of these and `height` rows, then the rows `chunks` * `height` further.
+// Assignment of work to blocks and threads. A row has `columns` packs of channels that a thread
+// reads at once. A block handles `width` of these in `height` rows, then in the rows that follow
+// `chunks` * `height` further on.
 struct Split {
   std::int64_t rows;
   int channels, columns, width, height, chunks;
-  std::int64_t full;  // turns in which all chunks see rows
-  int rest;           // rows behind these
+  std::int64_t full;  // turns in which all chunks have rows
+  int rest;           // rows left after these
 
   __device__ float rows_of_thread(int chunk, int row) const {
     return static_cast<float>(full + (chunk * height + row < rest ? 1 : 0));
@@ -33,8 +34,8 @@ struct Split {
 
 enum class Order { kUp, kDown };
 
-// A thread's columns, counted through the rows; none for a thread beyond the block's or the row's.
-// What is read twice is read once up and once down, so that a cache has the last of it.
+// One thread's columns, over its rows; empty for threads without work. A map that is read twice is
+// read once upwards and once downwards, so that its last part is still in the cache.
 struct Walk {
   std::int64_t from = 0, step = 0, count = 0;
   int channel = 0;
@@ -59,7 +60,7 @@ struct Walk {
   }
 };
 
-// use(load(i), i) for the columns i of a walk; kBatch of them are loaded before the first is used.
+// Calls use(load(i), i) for the columns i of a walk; loads kBatch of them before it uses the first.
 template <int kBatch, class Load, class Use>
 __device__ void for_columns(const Walk& walk, Load load, Use use) {
   std::int64_t left = walk.count, i = walk.from;
@@ -73,7 +74,7 @@ __device__ void for_columns(const Walk& walk, Load load, Use use) {
   for (; left > 0; --left, i += walk.step) use(load(i), i);
 }
 
-// A number of each channel of each thread, handed to the threads that join them.
+// Shared memory for one number per channel of each thread, which other threads then reduce.
 template <int kCount>
 struct Slots {
   float values[kCount * kThreads];
@@ -81,8 +82,8 @@ struct Slots {
   __device__ float& own(int i) { return values[i * kThreads + static_cast<int>(threadIdx.x)]; }
 };
 
-// Calls join(place of its channel in Slots::values by row 0 of the block, channel) with a thread
-// for each channel of the block; by the next row it lies `width` further.
+// Calls join(index into Slots::values for row 0 of the block, channel) on one thread for each
+// channel of the block; the index of the next row is `width` larger.
 template <int kCount, class Join>
 __device__ void for_channels_of_block(const Split& split, Join join) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -93,8 +94,8 @@ __device__ void for_channels_of_block(const Split& split, Join join) {
   }
 }
 
-// Joins what of(chunk) gives for the chunks, in blocks of [kTile, kTile] threads: the first row has
-// the whole. `empty` is joined where a thread has no chunk.
+// Reduces of(chunk) over the chunks in blocks of [kTile, kTile] threads; threads of row 0 hold the
+// result. `empty` is the neutral element.
 template <class One, class Of>
 __device__ One join_chunks(int chunks, One empty, Of of) {
   __shared__ One parts[kTile][kTile];
@@ -123,7 +124,7 @@ struct Launch {
   dim3 blocks, end_blocks;
 };
 
-// count: channels that a thread reads at once.
+// `count`: channels that a thread reads at once.
 inline Launch launch_of(std::int64_t rows, std::int64_t channels, int multiprocessors, int count) {
   Launch launch{};
   Split& split = launch.split;

@@ -9,14 +9,14 @@ namespace {
 
 constexpr int kMostThreads = 512;
 
-// exp(x - most) of all x that were seen, added up.
+// Largest x seen so far, and the sum of exp(x - most).
 struct SumOfExps {
   float most, sum;
 };
 
 __device__ SumOfExps join(SumOfExps a, SumOfExps b) {
   const float most = fmaxf(a.most, b.most);
-  if (most == -INFINITY) return a;  // nothing but those yet
+  if (most == -INFINITY) return a;  // both are empty, or all values are minus infinity
   return {most, a.sum * expf(a.most - most) + b.sum * expf(b.most - most)};
 }
 
@@ -28,7 +28,7 @@ __device__ SumOfExps join_lanes(SumOfExps one) {
   return one;
 }
 
-// Of all threads of the block, for its first warp.
+// Reduces over all threads of the block; its first warp gets the result.
 __device__ SumOfExps join_threads(SumOfExps own) {
   __shared__ SumOfExps of_warps[kMostThreads / kWarp];
   own = join_lanes(own);
@@ -38,8 +38,8 @@ __device__ SumOfExps join_threads(SumOfExps own) {
   return join_lanes(lane < blockDim.x / kWarp ? of_warps[lane] : SumOfExps{-INFINITY, 0});
 }
 
-// Calls `each(pack, column of its first)` for the packs of a row, then one(column) for what is
-// left, each thread of the block for its own; without packs where rows do not begin at 16 bytes.
+// Calls each(pack, its first column) for the packs of a row, then one(column) for the rest, divided
+// over the block's threads; uses no packs if rows are not aligned to 16 bytes.
 template <class T, class Each, class One>
 __device__ void for_row(const T* row, std::int64_t columns, bool aligned, Each each, One one) {
   const std::int64_t packs = aligned ? columns / Pack<T>::kCount : 0;

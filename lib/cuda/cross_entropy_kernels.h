@@ -1,5 +1,5 @@
-// Softmax cross-entropy of rows of logits in one pass each way, as kernels: the log-probabilities
-// are never written. LibTorch's way in 16 bits widens the logits and writes three such tensors.
+// CUDA kernels of softmax cross-entropy, one pass each for forward and backward: log-probabilities
+// are never written. LibTorch converts 16-bit logits to fp32 and writes three such tensors.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@
 
 namespace scaletrain::cuda {
 
-// Device memory: logits [rows, classes], a row `stride` elements behind the other; targets [rows].
+// In device memory: logits [rows, classes], rows `stride` elements apart; targets [rows].
 struct CrossEntropyRows {
   const void* logits = nullptr;
   ValueType type = ValueType::kFloat;
@@ -18,14 +18,14 @@ struct CrossEntropyRows {
   const std::int64_t* targets = nullptr;
 };
 
-constexpr std::int64_t kIgnoredTarget = -100;  // its row has no loss and no gradient, as in PyTorch
+constexpr std::int64_t kIgnoredTarget = -100;  // no loss and no gradient, as in PyTorch
 
-// Of each row: losses = log(sum(exp(logits))) - logits[target], and that logarithm. A target that
-// is no class stops the kernel by an assertion, as PyTorch's does.
+// For each row: losses = log(sum(exp(logits))) - logits[target]; log_sums receives the first term.
+// A target out of range fails an assertion in the kernel, as in PyTorch.
 void cross_entropy(const CrossEntropyRows& on, float* losses, float* log_sums, cudaStream_t stream);
 
-// gradients = (exp(logits - log_sum) - [class == target]) * factor, as `on.logits` lie; zero
-// between a row's last class and the next row. `factor` lies on the device.
+// gradients = (exp(logits - log_sum) - [class == target]) * factor, in the layout of `on.logits`;
+// zero between a row's last class and the next row. `factor` is in device memory.
 void cross_entropy_backward(const CrossEntropyRows& on, const float* log_sums, const float* factor,
                             void* gradients, cudaStream_t stream);
 

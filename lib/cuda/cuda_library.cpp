@@ -1,4 +1,4 @@
-// What lib/dist/cuda_library.h promises, over LibTorch's CUDA half and NCCL.
+// Implements lib/dist/cuda_library.h with LibTorch's CUDA half and NCCL.
 #include "lib/dist/cuda_library.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -14,7 +14,7 @@ using scaletrain::dist::CollectiveListener;
 using scaletrain::dist::CudaLibrary;
 using scaletrain::dist::Watched;
 
-// Our watch (lib/dist/collective_watch.h) judges first.
+// NCCL's own timeout comes later than our watch's (lib/dist/collective_watch.h).
 constexpr std::chrono::minutes kLater{1};
 
 int device_count() { return c10::cuda::device_count(); }
@@ -38,7 +38,7 @@ c10::intrusive_ptr<c10d::Backend> make_nccl(c10::intrusive_ptr<c10d::Store> stor
   options->timeout = timeout + kLater;
   auto group = c10::make_intrusive<Watched<c10d::ProcessGroupNCCL>>(
       std::move(listener), std::move(store), rank, world_size, std::move(options));
-  // Connects now, so that a rank that cannot is reported here and not in the middle of the first
+  // Connects now, so that a rank that cannot connect is reported here and not during the first
   // step.
   group->eagerConnectSingleDevice(at::Device(at::kCUDA, device));
   return group;

@@ -1,4 +1,4 @@
-// The kernels as operators of LibTorch, which lib/nn/layers/fused_batch_norm.cpp finds by name.
+// Registers the kernels as LibTorch operators for lib/nn/layers/fused_batch_norm.cpp, by name.
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -64,7 +64,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_forward(const Tensor& input,
   return {output, mean, inverse_deviation};
 }
 
-// Undefined where it was not asked for: the gradient of the input, and that of the residual.
+// Returns the gradients of input and residual, undefined if not needed, of weight and of bias.
 std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_gradients(
     const Tensor& gradient, const Tensor& input, const std::optional<Tensor>& output,
     const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& inverse_deviation,

@@ -1,4 +1,4 @@
-// The kernels as operators of LibTorch, which lib/nn/losses/fused_cross_entropy.cpp finds by name.
+// Registers the kernels as LibTorch operators for lib/nn/losses/fused_cross_entropy.cpp, by name.
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>

@@ -1,4 +1,4 @@
-// The kernels as operators of LibTorch, which lib/nn/layers/fused_layer_norm.cpp finds by name.
+// Registers the kernels as LibTorch operators for lib/nn/layers/fused_layer_norm.cpp, by name.
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -34,7 +34,7 @@ void* memory_of(const Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr() : nullptr;
 }
 
-// Sum (undefined without a branch), output, means, scales.
+// Returns the sum (undefined without a branch), output, means and scales.
 std::tuple<Tensor, Tensor, Tensor, Tensor> normalise_sum(const Tensor& input, const Tensor& branch,
                                                          const Tensor& weight, const Tensor& bias,
                                                          double eps, at::ScalarType type) {
@@ -64,8 +64,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> normalise(const Tensor& input,
   return normalise_sum(input, branch.value_or(Tensor()), weight, bias, eps, type);
 }
 
-// Gradients of input, branch (undefined where it is the input's), weight and bias (undefined where
-// nobody wants them).
+// Returns gradients of input, branch (undefined if equal to the input's), weight and bias (both
+// undefined if not needed).
 std::tuple<Tensor, Tensor, Tensor, Tensor> normalise_backward(
     const Tensor& of_output, const std::optional<Tensor>& of_sum, const Tensor& input,
     const Tensor& means, const Tensor& scales, const Tensor& weight, at::ScalarType branch,

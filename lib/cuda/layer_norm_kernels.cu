@@ -9,7 +9,7 @@
 namespace scaletrain::cuda {
 namespace {
 
-constexpr int kMostForward = 8, kMostBackward = 6;  // quads of a row that a thread holds
+constexpr int kMostForward = 8, kMostBackward = 6;  // quads of a row in a thread's registers
 constexpr int kPlainThreads = 256;
 
 template <class X, class B, class O>
@@ -26,7 +26,7 @@ struct Forward {
   float eps;
 };
 
-// Rows that their threads hold: kQuads of four channels each.
+// Threads hold the row in registers: kQuads packs of four channels each.
 template <class X, class B, class O, int kQuads>
 __global__ void __launch_bounds__(kMostThreads) held_forward(Forward<X, B, O> on) {
   __shared__ float of_means[kMostWarps], of_squares[kMostWarps];
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kMostThreads) held_forward(Forward<X, B, O> on
   });
 }
 
-// Rows of any length and place, a block each: read three times.
+// For rows of any length and alignment: one block per row, which reads the row three times.
 template <class X, class B, class O>
 __global__ void plain_forward(Forward<X, B, O> on) {
   __shared__ float of_means[kMostWarps], of_squares[kMostWarps];
@@ -122,7 +122,7 @@ struct Backward {
   int channels;
 };
 
-// With u = gradient * weight and n = the normalised row: scale * (u - mean(u) - n * mean(u * n)).
+// With u = gradient * weight and n = normalized row: scale * (u - mean(u) - n * mean(u * n)).
 struct RowBackward {
   float mean, scale, mean_of_u, mean_of_u_n;
 
@@ -132,8 +132,8 @@ struct RowBackward {
   }
 };
 
-// One row of threads after the other adds its own to what those before it have left in the block's
-// memory; the last one has the sum.
+// Sums over the block's rows of threads in order: each row adds its numbers to those left in shared
+// memory, and the last one writes the result.
 template <int kQuads>
 __device__ void add_rows(const Quad<float> (&own)[kQuads], int quads, float4* of_block, float* to) {
   auto* const left = reinterpret_cast<Quad<float>*>(of_block);
@@ -154,20 +154,20 @@ __device__ void add_rows(const Quad<float> (&own)[kQuads], int quads, float4* of
   }
 }
 
-// Each block walks through rows of its own and leaves the sums for weight and bias over them.
+// Each block processes its rows and writes its sums for the gradients of weight and bias.
 template <class X, class B, class O, int kQuads>
 __global__ void __launch_bounds__(kMostThreads, 1) held_backward(Backward<X, B, O> on) {
-  extern __shared__ float4 of_block[];  // [2, channels], for rows at once
+  extern __shared__ float4 of_block[];  // [2, channels] if the block has several rows of threads
   __shared__ float of_warps[2][2][kMostWarps];
   const int quads = on.channels / 4, begin_at = own_begin(kQuads);
   Quad<float> of_weight[kQuads] = {}, of_bias[kQuads] = {};
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
-  int turn = 0;  // a turn's sums of warps are not where those of the turn before it were
+  int turn = 0;  // alternates between two buffers, so that a turn needs no further barrier
   for (std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * blockDim.y; begin < on.rows;
        begin += stride, turn ^= 1) {
     const std::int64_t row = begin + threadIdx.y, first = row * quads;
     const int end = row < on.rows ? quads : 0;
-    // What lies behind the row has no gradient, and adds nothing.
+    // Numbers beyond the row stay zero and add nothing to the sums.
     Quad<X> input[kQuads] = {};
     Quad<O> upper[kQuads] = {};
 #pragma unroll
@@ -225,8 +225,8 @@ __global__ void __launch_bounds__(kMostThreads, 1) held_backward(Backward<X, B, 
                    to + static_cast<std::int64_t>(gridDim.x) * on.channels);
 }
 
-// Rows of any length and place, one of a block at a time: a thread adds to its channels' sums where
-// they lie.
+// For rows of any length and alignment, one at a time per block: a thread adds to its channels'
+// sums in device memory.
 template <class X, class B, class O>
 __global__ void plain_backward(Backward<X, B, O> on) {
   __shared__ float of_warps[2][2][kMostWarps];
@@ -260,7 +260,7 @@ __global__ void plain_backward(Backward<X, B, O> on) {
   }
 }
 
-// blockIdx.y: 0 for the weight, 1 for the bias. A thread adds every blockDim.y-th block's sums.
+// blockIdx.y: 0: weight, 1: bias. A thread adds the sums of every blockDim.y-th block.
 __global__ void add_blocks(const float* partial_sums, std::int64_t blocks, int channels,
                            float* of_weight, float* of_bias) {
   __shared__ float sums[kMostWarps][kWarp];
@@ -280,7 +280,7 @@ __global__ void add_blocks(const float* partial_sums, std::int64_t blocks, int c
   (blockIdx.y == 0 ? of_weight : of_bias)[channel] = own;
 }
 
-// Whether all begin where quads do; null does.
+// True if all pointers are aligned to quads, or null.
 bool is_aligned(const LayerNormRows& on, std::initializer_list<const void*> values) {
   return on.channels % 4 == 0 && std::all_of(values.begin(), values.end(), [](const void* begin) {
            return reinterpret_cast<std::uintptr_t>(begin) % sizeof(Quad<float>) == 0;
@@ -293,8 +293,8 @@ template <class X, class B, class O>
 constexpr bool kHasKernels = kSame<X, float> ? kSame<B, float> || kSame<O, float> || kSame<B, O>
                                              : kSame<B, X> && (kSame<O, X> || kSame<O, float>);
 
-// Calls run(input, branch, output), values of the types; false where there are no kernels. (GCC 12
-// takes an outer lambda's parameter for a constant, so that types have names.)
+// Calls run(input, branch, output) with values of the types; false if there are no kernels for
+// them. (The types have names because GCC 12 takes an outer lambda's parameter for a constant.)
 template <class Run>
 bool for_types(const LayerNormRows& on, Run run) {
   bool found = false;

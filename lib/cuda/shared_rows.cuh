@@ -1,5 +1,5 @@
-// How the threads of a block share rows that are normalised: whole warps have a row, and each of
-// their threads holds its quads of numbers.
+// Division of normalized rows over a block's threads: one or several whole warps share a row, and
+// each thread holds some quads of it.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace scaletrain::cuda {
 
 constexpr int kMostWarps = 16, kMostThreads = kMostWarps * kWarp;
-constexpr int kUsualWarps = 8;  // of a block, unless a row takes more
+constexpr int kUsualWarps = 8;  // warps of a block, unless a row needs more
 
-// Four numbers, whatever their type: in fp32 what one instruction reads.
+// Four numbers of any type; for fp32 these are 16 bytes, read by one instruction.
 template <class T>
 using Quad = Pack<T, 4>;
 
@@ -27,13 +27,13 @@ __device__ void set_quad(T* values, std::int64_t i, const Quad<T>& to) {
   reinterpret_cast<Quad<T>*>(values)[i] = to;
 }
 
-// The first of a thread's `quads` in a row, a warp's width apart: each warp has a part of the row.
+// Index of the thread's first of `quads` quads; they are a warp's width apart in the warp's part.
 __device__ inline int own_begin(int quads) {
   return static_cast<int>(threadIdx.x / kWarp * kWarp * quads + threadIdx.x % kWarp);
 }
 
-// A block works on blockDim.y rows at once, with blockDim.x threads, which are whole warps, each.
-// `of_warps` is nobody else's until all threads have met a barrier again.
+// Sums `own` over the blockDim.x threads (whole warps) of each of the block's blockDim.y rows.
+// `of_warps` must not be used for anything else before the block's next barrier.
 __device__ inline float row_sum(float own, float* of_warps) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
     own += __shfl_xor_sync(~0U, own, distance);
@@ -48,7 +48,7 @@ __device__ inline float row_sum(float own, float* of_warps) {
   return own;
 }
 
-// How the threads of a block divide rows of so many quads, of which each holds `most` at most.
+// Divides rows of `all` quads over a block's threads, at most `most` quads for each thread.
 struct Division {
   int warps = 1, quads = 0;
 
@@ -63,7 +63,7 @@ struct Division {
   std::int64_t blocks(std::int64_t all_rows) const { return (all_rows + rows() - 1) / rows(); }
 };
 
-// Calls run(std::integral_constant) for the least number of quads that there are kernels for.
+// Calls run(std::integral_constant) with the smallest instantiated number >= `quads`.
 template <int kMost, class Run>
 void for_quads(int quads, Run run) {
   if (quads <= 2) return run(std::integral_constant<int, 2>{});

@@ -1,4 +1,4 @@
-// The types of numbers that kernels read and write; they all compute in fp32.
+// Dtypes that kernels read and write; all kernels compute in fp32.
 #pragma once
 
 namespace scaletrain::cuda {

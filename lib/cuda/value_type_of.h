@@ -1,4 +1,4 @@
-// The type of a tensor's values, in the words of the kernels.
+// Conversion of a tensor's dtype to ValueType.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,7 @@
 
 namespace scaletrain::cuda {
 
-// fp32, fp16 or bf16: what calls the operators has looked at the type.
+// For fp32, fp16 or bf16 only: callers of the operators have checked the dtype.
 inline ValueType value_type_of(const at::Tensor& values) {
   switch (values.scalar_type()) {
     case at::kHalf:

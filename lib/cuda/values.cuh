@@ -1,4 +1,4 @@
-// How kernels read and write numbers: in 16 bytes at a time, widened to fp32.
+// Loads and stores of kernels: 16 bytes at a time, converted to fp32.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -29,7 +29,7 @@ __device__ inline __nv_bfloat16 as(float value) {
   return __float2bfloat16_rn(value);
 }
 
-// Neighbouring numbers that one instruction reads: of 16 bytes, unless it says how many.
+// Adjacent numbers read by one instruction: 16 bytes, unless kNumbers is given.
 template <class T, int kNumbers = 16 / sizeof(T)>
 struct alignas(kNumbers * sizeof(T)) Pack {
   static constexpr int kCount = kNumbers;
