@@ -12,7 +12,7 @@ namespace scaletrain::cuda {
 
 constexpr int kThreads = 256;
 constexpr int kBlocks = 3;        // resident blocks per multiprocessor
-constexpr int kRowsOfThread = 4;  // at least, if there are several blocks
+constexpr int kRowsOfThread = 4;  // least rows of a thread if there are several blocks
 constexpr int kTile = 32;         // channels of a block that finishes sums, and threads per channel
 
 // Assignment of work to blocks and threads. A row has `columns` packs of channels that a thread
@@ -21,7 +21,7 @@ constexpr int kTile = 32;         // channels of a block that finishes sums, and
 struct Split {
   std::int64_t rows;
   int channels, columns, width, height, chunks;
-  std::int64_t full;  // turns in which all chunks have rows
+  std::int64_t full;  // loop iterations in which all chunks have rows
   int rest;           // rows left after these
 
   __device__ float rows_of_thread(int chunk, int row) const {

@@ -43,7 +43,7 @@ struct EngineParts {
   precision::Precision& precision;
   parallel::Placement& placement;
   const dist::Mesh& mesh;
-  Pipeline* pipeline = nullptr;         // null: each rank runs all units
+  Pipeline* pipeline = nullptr;         // null: no pipeline parallelism
   std::vector<units::Unit> units = {};  // adapted to the layout; empty: the model's own
   // Dummy input for a rank that ran out of batches, also in evaluation, if the units themselves
   // use collectives; undefined: only the parallel strategy does.
@@ -172,7 +172,7 @@ class Engine {
   std::vector<units::Unit> units_;  // units that run, EngineParts::units or the model's
   std::uint64_t seed_;
   UnitWalk walk_;
-  std::vector<bool> recomputed_;  // one flag for each unit
+  std::vector<bool> recomputed_;  // units that backward recomputes
   std::optional<ActivationOffload> offload_;
   std::int64_t chunk_;            // tokens of a chunk; 0: the loss takes all tokens at once
   std::vector<at::Tensor> last_;  // parameters of the last unit

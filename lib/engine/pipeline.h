@@ -44,7 +44,7 @@ struct PipelineCalls {
   // root is a loss. `keeps_weights`: weight gradients are deferred to `weights`.
   std::function<void(const units::Flow& roots, const units::Flow& gradients, bool keeps_weights)>
       backward;
-  // Runs `compute`, which adds deferred weight gradients; `last` of the step.
+  // Runs `compute`, which adds a micro-batch's deferred weight gradients; `last`: of the step.
   std::function<void(const std::function<void()>& compute, bool last)> weights = {};
   std::function<void()> before_last_backward;
 };

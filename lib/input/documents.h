@@ -11,7 +11,7 @@ namespace scaletrain::input {
 
 struct Documents {
   at::Tensor numbers;    // [batch, tokens] int64: number of each token's document in its window
-  at::Tensor positions;  // [batch, tokens] int64: its position in that document, in this window
+  at::Tensor positions;  // [batch, tokens] int64: position in its document's part of the window
 };
 // `tokens`: [batch, tokens] int64; `end_of_text` is the last token of each document.
 Documents documents_of(const at::Tensor& tokens, std::int64_t end_of_text);

@@ -16,7 +16,7 @@
 namespace scaletrain::input {
 
 struct PairMix {
-  double own = 1;  // a sample's own share, also in its target
+  double own = 1;  // share of the sample itself, also in its target; the rest is its partner's
   data::Box box;   // cutmix: box taken from the other sample; empty: mixup by `own`
 };
 

@@ -74,8 +74,8 @@ class Mirror {
   std::optional<Wanted> wanted_;
   bool is_copying_ = false;
   bool hurries_ = false;       // finish() waits: no delay between tries
-  int failures_ = 0;           // consecutive failures
-  core::SteadyTime next_try_;  // after a failure
+  int failures_ = 0;           // consecutive failed copies
+  core::SteadyTime next_try_;  // after a failed copy
   std::int64_t behind_ = 0;    // checkpoints added during the copy
   std::deque<Outcome> outcomes_;
   bool ends_ = false;

@@ -25,7 +25,7 @@ namespace scaletrain::parallel {
 
 // For inputs of column-parallel layers: all-reduces their gradients.
 units::Exchange entry_exchange(dist::Group& group, bool sequence);
-// All-reduces the outputs of row-parallel layers and of tables sharded by rows.
+// All-reduces the outputs of row-parallel layers and of embeddings sharded by rows.
 units::Exchange sum_exchange(dist::Group& group, bool sequence);
 
 // Sums counts of all ranks; the gradient, too, is summed over the ranks.

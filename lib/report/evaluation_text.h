@@ -18,7 +18,7 @@ struct Evaluation {
   std::int64_t step = 0, count = 0, skipped = 0;
   std::string counted;  // unit of `count`, such as "samples"
   std::vector<recipe::Measured> measures;
-  std::optional<ClassReport> classes;  // classifiers only
+  std::optional<ClassReport> classes;  // for classifiers only
 };
 
 // Several lines of text; with more than 20 classes only those with the most mistakes.

@@ -8,7 +8,7 @@
 
 namespace scaletrain::units {
 
-// Updates of parameters that are read together.
+// Pending updates of parameters that are read together, such as those of one FSDP unit.
 class HostUpdate {
  public:
   // The updater calls begin() before it returns to its caller, and end() once for each begin(),

@@ -34,7 +34,7 @@ struct Context {
   // All-reduces `values` in place over the ranks that train on other samples of the same step.
   // Collective. Empty if this rank has all samples.
   std::function<void(const at::Tensor& values)> sum_over_ranks = {};
-  // Positions of the tokens in their text, [batch or 1, tokens] int64; undefined: 0, 1, 2, ...
+  // Positions of the tokens in their text, [batch or 1, tokens] int64; undefined: consecutive.
   at::Tensor positions = {};
   // Attention mask, [batch, 1, tokens, tokens] bool: true where a token (third dimension) sees
   // another (last dimension); undefined: causal.

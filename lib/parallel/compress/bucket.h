@@ -62,8 +62,8 @@ std::optional<at::ScalarType> cast_type(const recipe::Compress& compress);
 std::unique_ptr<BucketExchange> make_bucket(const recipe::Compress& compress, std::uint64_t seed,
                                             Wire& wire, std::vector<Slot> slots, at::Device device);
 
-// Bytes that a rank sends in a step, and bytes of rank-local state that it keeps, before and after
-// the step together.
+// Bytes that a rank sends in a step, and bytes of its rank-local state, such as error-feedback
+// residuals (two copies: before and after the step).
 struct BucketBytes {
   std::int64_t reduces = 0, reduced = 0;   // number of all-reduces, and their bytes
   std::int64_t gathers = 0, gathered = 0;  // number of all-gathers, and this rank's bytes in them

@@ -24,7 +24,7 @@ std::vector<Slot> slots_of(const std::vector<units::NamedParameter>& parameters,
 
 class Compression {
  public:
-  Compression(const Compression&) = delete;  // the exchanges refer to wire_
+  Compression(const Compression&) = delete;  // bucket exchanges refer to wire_
   Compression& operator=(const Compression&) = delete;
   // Communicates in `group`; `seed` is for the random initial factors of PowerSGD.
   Compression(const recipe::Compress& compress, std::uint64_t seed, const dist::Group& group);

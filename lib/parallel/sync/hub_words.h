@@ -22,7 +22,7 @@ enum HubWord : std::int32_t {
   kAskStop,  // the hub announces that a replica wants to stop; replicas reply with kStop
   kStopAt,   // the hub sends the furthest replica's step when all have sent kStop
   kWish,     // rank 0 requests rank-local tensors of the others; `step`: number of the request
-  kAsk,      // other ranks read the request of number `step`; the answer has it in `number`
+  kAsk,      // other replicas read the request of number `step`; `number` of the answer
   // One rank-local tensor. The hub sends it on to the ranks of rank 0's replica; then `step` is the
   // replica that it belongs to.
   kGive,

@@ -55,13 +55,14 @@ class Rounds {
   // Result of agree_on_stop(); nullopt before.
   std::optional<std::int64_t> stops_at() const { return stops_at_; }
 
-  // Call once after a synchronization: returns the request `wish` for rank-local tensors that rank
-  // 0's replica passes; the other replicas' arguments are ignored.
+  // Call once after a synchronization. Rank 0's replica requests rank-local tensors of the others
+  // by number `wish`; returns that number on all replicas, which ignore their own `wish`.
   std::int32_t agree_on_wish(std::int32_t wish);
-  // Other replicas send the requested tensors to their place in rank 0's replica,
+  // In other replicas: sends the requested tensors to the same place in rank 0's replica.
   void give(const std::vector<at::Tensor>& own);
-  // and take() waits for them there. Returns by replica the tensors that it has sent, on the CPU;
-  // [] for its own and for those that have not sent all. Equal choice on all ranks.
+  // In rank 0's replica: waits for give() of the others and returns their tensors by replica, on
+  // the CPU; [] for itself and for replicas that have not sent all, which are the same on all
+  // ranks.
   std::vector<std::vector<at::Tensor>> take(const std::vector<at::Tensor>& own);
 
   // Ends synchronization; a second call does nothing. Rank 0 waits until the others have left or
