@@ -9,12 +9,12 @@
 // training of language models", 2023, algorithm 1):
 //   delta = outer weights - mean over the replicas of their weights
 //   momentum = mu momentum + delta
-// outer weights = outer weights - lr (delta + mu momentum), from which all replicas continue
+//   outer weights = outer weights - lr (delta + mu momentum), from which all replicas continue
 // With several fragments each has steps of its own to synchronize at, evenly spread (Douillard et
 // al., "Streaming DiLoCo with overlapping communication", 2025, section 2.2). With overlap (section
 // 2.3) replicas train on during communication; then each continues from mix times its own weights
 // plus 1 - mix times the outer ones. A replica sends its weights, or, in half the bytes, its
-// change: outer weights - its weights, rounded to bf16; delta is the mean of these.
+// change: outer weights - its weights, rounded to bf16 or fp16; delta is the mean of these.
 //
 // async: a mean too, but at times of each replica's own (lib/parallel/sync/async_mean.h).
 //
