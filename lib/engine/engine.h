@@ -80,7 +80,7 @@ class Engine {
   // with the sum of this rank's losses (0-dim double) when all losses are queued, so that a
   // collective can overlap with the last backward. `again`: second pass over the step's same
   // micro-batches, with the same random numbers and without updating counters. Throws
-  // core::StoppedError if a peer is lost. Never waits for the device.
+  // core::StoppedError if a peer is lost. Reads nothing back from the device.
   void run(std::int64_t step, MicroBatches& batches, const at::Tensor& weight,
            const std::function<void(const at::Tensor&)>& before_last_backward, bool again = false);
 

@@ -17,7 +17,7 @@ class TokenInput {
  public:
   explicit TokenInput(at::Device device) : device_(device), transfer_(device) {}
 
-  // Does not wait for the device. The batch may be destroyed after the call (lib/input/transfer.h).
+  // Waits for the device only if the batch is not pinned; then the batch may be destroyed.
   TokenTensors prepare(const data::Batch& batch) const;
 
  private:
