@@ -31,7 +31,7 @@ class ImageInput {
   ImageInput(const recipe::Normalize& normalize, std::int64_t channels, at::Device device,
              at::ScalarType type = at::kFloat);
 
-  // Waits for the device only if the batch is not pinned; then the batch may be destroyed.
+  // The batch may be destroyed after the call. Waits for the device only if it is not pinned.
   ImageTensors prepare(const data::Batch& batch) const;
 
  private:

@@ -17,7 +17,7 @@ class TokenInput {
  public:
   explicit TokenInput(at::Device device) : device_(device), transfer_(device) {}
 
-  // Waits for the device only if the batch is not pinned; then the batch may be destroyed.
+  // The batch may be destroyed after the call. Waits for the device only if it is not pinned.
   TokenTensors prepare(const data::Batch& batch) const;
 
  private:
