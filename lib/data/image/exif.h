@@ -12,7 +12,7 @@ namespace scaletrain::data {
 // 1..8, or 0 where `segment` (from "Exif" on) says none or is no EXIF.
 int exif_orientation(std::string_view segment);
 
-// Of a whole file; 0 also where its chunks are damaged, which the decoder reports.
+// EXIF orientation of a whole file; 0 also if its chunks are damaged, which the decoder reports.
 int png_orientation(std::string_view file);
 int webp_orientation(std::string_view file);
 

@@ -31,9 +31,9 @@ class JpegGuard {
     body();
     return true;
   }
-  const char* message() const { return message_.data(); }  // of the last failure
+  const char* message() const { return message_.data(); }  // the last failure
 
-  // Whether warnings are no failures; the first since then is kept, "" for none.
+  // If `tolerates`, warnings are not failures; warning() keeps the first one, "" for none.
   void tolerate(bool tolerates) {
     tolerates_ = tolerates;
     warning_.fill('\0');

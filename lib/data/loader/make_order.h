@@ -14,12 +14,12 @@ struct OrderOptions {
   std::uint64_t seed = 0;
   std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
   std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
-  std::int64_t repeats = 1;            // of a sample in a global batch; not of the streamed order
+  std::int64_t repeats = 1;            // copies of a sample in a global batch; indexed order only
   bool streamed = false;
-  std::int64_t lanes = 64;        // of the streamed order,
-  std::int64_t block = 1;         // whose blocks are micro-batches,
-  std::int64_t global_batch = 1;  // and whose epochs are whole global batches, or parts of them
-  std::shared_ptr<const core::StepPlan> growing = nullptr;  // where these are not all alike
+  std::int64_t lanes = 64;        // streamed order: shards read side by side
+  std::int64_t block = 1;         // streamed order: samples of a micro-batch
+  std::int64_t global_batch = 1;  // samples; epochs of a streamed order are multiples of it
+  std::shared_ptr<const core::StepPlan> growing = nullptr;  // step plan of a growing batch
 };
 
 // Indexed or streamed, or balanced, as each of the set's parts asks for; mixed where there are

@@ -1,4 +1,4 @@
-// Which positions of an epoch make which batch of which reader.
+// Assignment of the positions of an epoch to the batches of each data-parallel rank.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace scaletrain::data {
 
-// Which part of every global batch a rank reads: one that has data coordinate `reader` of `readers`
-// (lib/core/mesh_plan.h). Ranks with the same one read the same samples.
+// The part of every global batch that a rank reads: `reader` is its data-parallel rank of `readers`
+// (dp_rank and dp_size, lib/core/mesh_plan.h). Ranks with the same `reader` read the same samples.
 struct ReaderSlice {
   int reader = 0;
   int readers = 1;
@@ -21,7 +21,7 @@ struct ReaderSlice {
   std::int64_t from_step = 0;
   core::StepPlace from = {};
 
-  std::int64_t micro_batch() const { return per_device * readers; }  // of all readers
+  std::int64_t micro_batch() const { return per_device * readers; }  // samples over all readers
   std::int64_t global_batch() const { return micro_batch() * accumulate; }
 };
 

@@ -1,11 +1,11 @@
-// The way of one lane of the streamed order through its shards of one source.
+// The sequence of samples that one lane of the streamed order reads from its shards of one source.
 //
-// A number of lanes share the shards: shard s is lane s mod lanes'. Where there are fewer shards
-// than lanes, lanes share a shard, each with every m-th sample of it. A lane permutes its shards,
-// and samples within groups of shuffle_shards of them; at its end it goes on with its next pass, in
+// A number of lanes share the shards: shard s is lane s mod lanes'. If there are fewer shards than
+// lanes, lanes share a shard, each with every m-th sample of it. A lane permutes its shards, and
+// samples within groups of shuffle_shards of them; at its end it goes on with its next pass, in
 // another order, whatever the other lanes do.
 //
-// How many samples a shard has is asked when the lane comes to it, or when a later number is asked
+// The size of a shard is looked up when the lane reaches the shard, or when a later number is asked
 // for.
 #pragma once
 
@@ -54,7 +54,7 @@ class StreamedLane {
   struct Pass {
     std::int64_t number = 0;
     std::vector<std::int64_t> shards;
-    std::vector<std::int64_t> ends;  // of the shards whose size is known
+    std::vector<std::int64_t> ends;  // sample counts up to the end of each shard of known size
 
     std::int64_t end() const { return ends.empty() ? 0 : ends.back(); }
     bool whole() const { return ends.size() == shards.size(); }

@@ -14,7 +14,7 @@ struct UnreadFile {
 };
 
 struct ListedFiles {
-  std::vector<std::string> files;  // that can be opened
+  std::vector<std::string> files;  // readable files
   std::vector<UnreadFile> unread;
 };
 

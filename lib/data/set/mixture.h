@@ -45,7 +45,7 @@ class Mixture : public Dataset {
 
   std::vector<Member> members_;
   std::shared_ptr<const storage::Stores> stores_;
-  std::vector<std::int64_t> first_shards_;  // of each member; then the number of all
+  std::vector<std::int64_t> first_shards_;  // first shard of each member; then the total
   std::vector<std::string> classes_;
 };
 

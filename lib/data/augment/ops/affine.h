@@ -12,7 +12,7 @@
 
 namespace scaletrain::data {
 
-// Where a pixel comes from: (a x + b y + c, d x + e y + f) of its own place (x, y).
+// Inverse map: output pixel (x, y) is read at (a x + b y + c, d x + e y + f) of the input.
 struct Affine {
   double a = 1, b = 0, c = 0, d = 0, e = 1, f = 0;
 };

@@ -6,7 +6,7 @@
 
 namespace scaletrain::data {
 
-// Of each channel, 0..255 stretched over what the image uses, or used evenly.
+// Stretches (auto_contrast) or equalizes (equalize) the histogram of each channel over 0..255.
 void auto_contrast(Image& image);
 void equalize(Image& image);
 
