@@ -30,7 +30,7 @@ class ShardOnDisk : public NewShard {
   }
   ~ShardOnDisk() override {
     std::error_code ignored;
-    fs::remove(temporary_, ignored);  // where it was not renamed
+    fs::remove(temporary_, ignored);  // still there unless renamed
     fs::remove(index_of(temporary_), ignored);
   }
   ShardOnDisk(const ShardOnDisk&) = delete;

@@ -12,14 +12,14 @@
 
 namespace scaletrain::app {
 
-// Whether `file` is `name`, '-', digits and one of the endings, such as ".tar".
+// True if `file` is `name`, '-', digits and one of the endings, such as ".tar".
 bool is_numbered(std::string_view file, std::string_view name,
                  std::initializer_list<std::string_view> endings);
 
-// Where this process writes what will be `path`: a hidden name in the same folder.
+// Temporary path where this process writes what will be `path`: a hidden name in the same folder.
 std::filesystem::path unfinished(const std::filesystem::path& path);
 
-// What unfinished() made of a file's name.
+// Parsed name of a file that unfinished() named.
 struct Unfinished {
   std::string becomes;
   pid_t owner = 0;

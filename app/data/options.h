@@ -35,8 +35,8 @@ void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
 std::vector<std::string> resolve_shards(const storage::Stores& stores,
                                         const std::vector<std::string>& paths);
 
-// Of one s3:// or gs:// path (recipe::may_be_remote_group). Throws core::DataError where it stands
-// for none.
+// Lists the shards of one s3:// or gs:// path (recipe::may_be_remote_group). Throws core::DataError
+// if there are none.
 std::vector<std::string> shards_of_group(const storage::Stores& stores, const std::string& name);
 
 }  // namespace scaletrain::app

@@ -24,11 +24,11 @@ class NewShard;
 
 struct ShardOptions {
   std::string folder;
-  std::string name = "train";          // of the shards
+  std::string name = "train";          // part of the files' names
   std::string shard_bytes;             // "256MB", "1GiB"; "" is the default
   std::int64_t samples_per_shard = 0;  // 0: no such limit
   bool overwrite = false;
-  // What the command makes for its shards, whichever of its writers is the first.
+  // Folders that the command creates, shared by all its writers.
   std::shared_ptr<NewFolders> folders = std::make_shared<NewFolders>();
 };
 
@@ -58,7 +58,7 @@ class ShardWriter {
   // Throws core::UsageError where shards of this name are there already, unless `overwrite` says to
   // replace them, which an object store does not allow. `stores` must outlive it.
   ShardWriter(const storage::Stores& stores, const ShardOptions& options);
-  ~ShardWriter();  // what was not finished disappears
+  ~ShardWriter();  // removes what was not finished
 
   // The classes of the labels, for classes.json: to be called as soon as they are known, and before
   // finish(). Throws core::DataError where the folder has others, or another command is writing

@@ -73,7 +73,7 @@ class ContactSheet {
     return std::max<std::size_t>(1, kMostThumbnails / std::max<std::size_t>(1, taken_.size()));
   }
 
-  std::map<std::uint32_t, std::size_t> taken_;  // by label
+  std::map<std::uint32_t, std::size_t> taken_;  // thumbnails of each label
   std::vector<std::pair<std::uint32_t, Thumbnail>> thumbnails_;
 };
 
