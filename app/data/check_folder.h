@@ -24,7 +24,7 @@ struct FolderReport {
   std::vector<std::string> warnings;
   std::int64_t bytes = 0;                                  // size of the shards
   std::int64_t samples = 0;                                // samples that training sees
-  std::int64_t left_out_shards = 0, left_out_samples = 0;  // by quarantine.json
+  std::int64_t left_out_shards = 0, left_out_samples = 0;  // excluded by quarantine.json
   bool rewritten = false, removed = false;                 // quarantine.json, by a repair
 };
 

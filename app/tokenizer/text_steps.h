@@ -1,4 +1,4 @@
-// What happens to a document before its pieces are encoded: a chain of steps, each of which hands
+// Preprocessing of a document before its pieces are encoded: a chain of steps, each of which passes
 // text or parts of it to the next. Their names and meanings are those of Hugging Face's tokenizers.
 #pragma once
 

@@ -62,7 +62,7 @@ Input open_shards(const recipe::PredictionRequest& asked, const recipe::Recipe& 
                                       {.warns = warns, .ignores_classes = true})};
 }
 
-// Of the ranks, one warns.
+// Opens shards or images. `warns` is set on one rank only.
 Input open_input(const recipe::PredictionRequest& asked, const recipe::Recipe& recipe, bool warns) {
   const auto shards = std::count_if(asked.inputs.begin(), asked.inputs.end(), is_shard);
   if (shards == std::ssize(asked.inputs)) return open_shards(asked, recipe, warns);

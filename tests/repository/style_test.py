@@ -11,7 +11,7 @@ import tracked
 MOST_LINES = 400
 MOST_FRAGMENTS = 0.08  # of a module's sentences in comments, by scripts/comment_fragments.py
 # Modules whose comments are still to be rewritten.
-FRAGMENTED = {"app", "lib/cuda", "lib/engine", "lib/generate", "lib/input", "lib/mirror", "lib/parallel",
+FRAGMENTED = {"lib/cuda", "lib/engine", "lib/generate", "lib/input", "lib/mirror", "lib/parallel",
               "lib/report", "lib/units"}
 CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 
