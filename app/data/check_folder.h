@@ -28,9 +28,9 @@ struct FolderReport {
   bool rewritten = false, removed = false;                 // quarantine.json, by a repair
 };
 
-// Checks `shards`, which are all in `folder`. With `repair` quarantine.json then holds what is
-// wrong with them now, and what it held of shards that were not looked at or could not be checked;
-// it is removed where that is nothing. If images are not decoded, no entry is removed from it.
+// Checks `shards`, which are all in `folder`. With `repair`, rewrites quarantine.json: the problems
+// found now, and the old entries of shards that were not looked at or could not be checked. Removes
+// the file if no entry is left. If images are not decoded, no entry is removed from it.
 FolderReport check_folder(const storage::Stores& stores, const std::string& folder,
                           const std::vector<std::string>& shards, CheckRules rules, bool repair);
 

@@ -41,7 +41,8 @@ ImportedSet import_folder(const std::string& path, int threads, const UseSample&
 std::unique_ptr<storage::Object> open_source(const std::string& path,
                                              const storage::Storage& files);
 
-// The file's name as keys begin with it, without a dot, where the format gives samples no keys.
+// Prefix of the keys that are made for formats without keys: the file's name, each dot replaced by
+// "_".
 std::string key_stem(const std::string& path);
 
 // Names given by flags; "" is the usual name of the format.

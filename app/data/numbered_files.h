@@ -26,10 +26,11 @@ struct Unfinished {
   bool is_in_use = false;  // its process is still there (lib/core/temporary_name.h)
 };
 
-// nullopt for a file of another kind; the index of an unfinished shard is one of that shard.
+// nullopt for a file of another kind; the index of an unfinished shard counts as that shard.
 std::optional<Unfinished> parse_unfinished(const std::filesystem::path& file);
 
-// Removes what processes that have ended, as by SIGKILL, left in `folder` of a set `name`.
+// Removes unfinished files of set `name` in `folder` whose process has ended, for example by
+// SIGKILL.
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace scaletrain::app

@@ -19,8 +19,8 @@ int resolve_threads(int threads);
 // --json: print one JSON object instead of text.
 void add_json_flag(CLI::App& command, bool& as_json);
 
-// --overwrite, of a command that writes a file or a few; and what it does without: throws
-// core::UsageError where there is a file or object at `path`.
+// --overwrite of a command that writes one or a few files. Without it, refuse_existing() throws
+// core::UsageError if there is a file or object at `path`.
 void add_overwrite_flag(CLI::App& command, bool& overwrite);
 void refuse_existing(const storage::Storage& storage, const std::string& path, bool overwrite);
 

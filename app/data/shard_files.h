@@ -33,7 +33,7 @@ class ShardFile {
   std::string read(const format::TarMember& member) const;
   void read_at(std::int64_t offset, std::span<std::byte> out) const;
 
-  // As format::for_each_group.
+  // Calls `use` for every sample, as format::for_each_group() does.
   std::int64_t for_each_group(const std::function<bool(format::TarGroup)>& use) const;
 
   // Same with a few megabytes of samples at a time. `use` may read them from several threads: the

@@ -48,7 +48,8 @@ struct StatsOptions {
 // The contact sheet: the first samples of every class, as many of each, offered in their order.
 class ContactSheet {
  public:
-  // True for too many while classes are still to come.
+  // True if the sheet takes one more picture of `label`. Takes too many while classes are still to
+  // come.
   bool wants(std::uint32_t label) {
     const bool is_late = taken_.size() >= kMostThumbnails;
     std::size_t& taken = taken_.try_emplace(label, is_late ? kMostThumbnails : 0).first->second;

@@ -1,4 +1,4 @@
-// A command that writes and is asked to stop.
+// Ends a command that writes data when the process is asked to stop.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Files of tokens NAME-000000.bin and on, each of at most so many, that a document may run across;
-// with masks beside them where tokens carry no loss, and the card NAME.tokens.json.
+// Writes token files NAME-000000.bin, NAME-000001.bin, ..., each of at most tokens_per_file tokens;
+// a document may continue in the next file. Adds masks if some tokens carry no loss, and the card
+// NAME.tokens.json.
 #pragma once
 
 #include <cstdint>

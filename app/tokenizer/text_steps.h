@@ -57,7 +57,7 @@ class NormalForm : public TextStep {
 
 class Prepend : public TextStep {
  public:
-  // `unless_there`: not before what begins with it.
+  // `unless_there`: leaves a text alone that already begins with `before`.
   Prepend(std::string before, bool unless_there, bool only_first)
       : before_(std::move(before)), unless_there_(unless_there), only_first_(only_first) {}
   void apply(std::string_view text, bool first, Tokens& tokens) const override;

@@ -1,4 +1,4 @@
-// Characters of UTF-8, and bytes as the texts that stand for them in vocabularies.
+// UTF-8 characters, and the texts that stand for single bytes in vocabularies.
 #pragma once
 
 #include <cstddef>

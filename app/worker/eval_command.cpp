@@ -112,7 +112,7 @@ class Kept {
         };
   }
 
-  // Every rank calls it.
+  // Gathers the results of all ranks; every rank calls it.
   void gather(dist::Group& ranks) {
     if (one_each_) classes = one_each_->gather(ranks);
     if (many_each_) class_sets = many_each_->gather(ranks);

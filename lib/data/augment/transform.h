@@ -46,7 +46,7 @@ class Transform {
 // A crop, and then transforms in their order.
 struct Transforms {
   std::unique_ptr<const Crop>
-      crop;  // null: the shorter side becomes image_size, of that the centre
+      crop;  // null: resizes the shorter side to image_size, crops the centre
   std::vector<std::unique_ptr<const Transform>> changes;
 
   View view(std::int64_t width, std::int64_t height, std::int64_t image_size,

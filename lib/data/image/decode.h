@@ -60,13 +60,14 @@ class Decoder {
   std::string warning_;
 };
 
-// True for a JPEG that a lenient decoder takes although libjpeg warns of it.
+// True if `file` is a JPEG that a lenient decoder accepts although libjpeg warns of it.
 bool decodes_leniently(std::string_view file, DecodeOptions options);
 
-// After shrinking, the picture is still so many times larger than the view makes it.
+// Smallest ratio of the shrunk picture's size to its size in the view.
 inline constexpr std::int64_t kReserve = 2;
 
-// One format; same errors. PNG through libpng, which Decoder asks where PlainPng does not do.
+// Decoders of one format, with the same errors. decode_png() uses libpng; Decoder falls back on it
+// if PlainPng cannot decode a file.
 void decode_png(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
 void decode_webp(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
 

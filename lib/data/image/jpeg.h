@@ -32,7 +32,7 @@ class Jpeg {
   void open(std::string_view file);
   std::int64_t width() const;
   std::int64_t height() const;
-  int orientation() const;  // EXIF's, 1..8; 1 where the file has none
+  int orientation() const;  // EXIF orientation, 1..8; 1 if the file has none
 
   // Call one of them once after open(): decode() gives the whole picture, decode_part() at least
   // `part` of the picture shrunk by `shrink` (1, 2, 4 or 8) and returns the place of its first

@@ -54,7 +54,7 @@ class Columns {
   core::Buffer storage_;  // returns to its pool when this is destroyed
 };
 
-// Seconds that threads spent, summed up over samples.
+// Seconds that the loader's threads spent in each stage, summed up over samples.
 struct StageTimes {
   double read_s = 0, decode_s = 0, augment_s = 0;
 

@@ -1,4 +1,4 @@
-// The order that a set and a recipe ask for.
+// Builds the data order that a set and a recipe ask for.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,9 @@ struct OrderOptions {
   std::shared_ptr<const core::StepPlan> growing = nullptr;  // step plan of a growing batch
 };
 
-// Indexed or streamed, or balanced, as each of the set's parts asks for; mixed where there are
-// several. A streamed order keeps the set for the shards' sizes.
+// Returns a streamed order or an indexed one. Several parts of the set are mixed by weight; a
+// balanced part draws its classes equally often. A streamed order keeps the set, to look up shard
+// sizes.
 std::shared_ptr<const Order> make_order(const std::shared_ptr<const Dataset>& dataset,
                                         const OrderOptions& options);
 

@@ -56,7 +56,7 @@ class Maker {
 
 class ReadAhead {
  public:
-  // Batch number `number`, from 0; nullopt behind the last. Called with a lock held.
+  // Batch number `number`, from 0; nullopt after the last. Called with a lock held.
   using JobOf = std::function<std::optional<BatchJob>(std::int64_t number)>;
   using LayoutOf = std::function<std::vector<Column>(const BatchJob& job)>;
 
@@ -73,7 +73,7 @@ class ReadAhead {
   // first bad sample, or planning it, threw, again and again until seek().
   std::optional<Batch> next();
 
-  // Goes on reading ahead from batch `number`; drops what was read before.
+  // Continues with batch `number`; drops the batches read before.
   void seek(std::int64_t number);
 
  private:

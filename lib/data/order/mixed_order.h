@@ -24,7 +24,8 @@ class MixedOrder : public Order {
     double weight = 1;             // above 0
   };
 
-  // `size`: positions of an epoch. One source alone is its own order, cut into epochs of `size`.
+  // `size`: positions of an epoch. A single source keeps its own order, divided into epochs of
+  // `size`.
   MixedOrder(std::uint64_t seed, std::vector<Source> sources, std::int64_t size);
 
   std::int64_t size() const override { return size_; }

@@ -44,13 +44,13 @@ class StreamedLane {
   // Another sample of the group that sample `number` is from.
   SamplePlace replacement(std::int64_t number, core::Philox& draws);
 
-  // The shards that are needed from sample `number` on, in order: two groups of them. Asks for no
-  // size: empty while another thread does, and where the way to there is not known yet.
+  // The shards needed from sample `number` on, in order: two groups of them. Looks up no size:
+  // returns {} while another thread looks one up, or if sizes before `number` are not known yet.
   std::vector<std::int64_t> upcoming(std::int64_t number);
 
  private:
-  // The lane's shards in the order of one pass, and where each ends; sizes are asked for a group at
-  // a time.
+  // One pass over the lane's shards: their order, and where each ends. Sizes are looked up a group
+  // at a time.
   struct Pass {
     std::int64_t number = 0;
     std::vector<std::int64_t> shards;
@@ -62,7 +62,7 @@ class StreamedLane {
 
   struct Found {
     const Pass* pass = nullptr;
-    std::int64_t offset = 0, group = 0, begin = 0, end = 0;  // the group's first and last + 1
+    std::int64_t offset = 0, group = 0, begin = 0, end = 0;  // the group's samples: [begin, end)
   };
 
   Found find(std::int64_t number);

@@ -59,8 +59,8 @@ class StreamedOrder : public Order {
                           core::Philox& draws) const override;
 
   // The shards that `lane` needs for its next block from `position` of `epoch` on and after that,
-  // in order: two groups of each source. Asks for no size: empty while another thread does, and
-  // where the way to there is not known yet. A source with an order of its own is left out.
+  // in order: two groups of each source. Looks up no size: returns {} while another thread looks
+  // one up, or if sizes before it are not known yet. A source with an order of its own is left out.
   std::vector<std::int64_t> upcoming(std::int64_t lane, std::int64_t epoch,
                                      std::int64_t position) const;
 

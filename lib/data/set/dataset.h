@@ -39,7 +39,7 @@ class Dataset : public SampleSet {
   // The parts, in the order of their shards.
   virtual std::vector<DatasetPart> parts() const { return {{.shards = shard_count()}}; }
 
-  // The file or object that `shard` is, "" where there is none.
+  // Path or URL of the file that holds `shard`; "" if there is none.
   virtual std::string shard_path(std::int64_t /*shard*/) const { return ""; }
 
   // Names the shards that will be read next, in this order, so that they can be fetched ahead.
@@ -48,8 +48,8 @@ class Dataset : public SampleSet {
   // The label of a sample, without reading it; -1: a list of classes.
   virtual std::int64_t label(std::int64_t shard, std::int64_t sample) const = 0;
 
-  // Sample `sample` of `shard`, both from 0, in file order, into `raw`, whose memory is used again;
-  // any thread. Throws core::DataError naming shard, member and byte.
+  // Reads sample `sample` of `shard` (both from 0, in file order) into `raw`, reusing its memory.
+  // May be called from any thread. Throws core::DataError naming shard, member and byte.
   virtual void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const = 0;
   RawSample read(std::int64_t shard, std::int64_t sample) const;
 

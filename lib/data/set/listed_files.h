@@ -1,4 +1,4 @@
-// Single image files as a Dataset: what a person names to predict of. Nothing has a label.
+// Single image files as a Dataset, for prediction; they have no labels.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Token files cut into windows of a context's length, numbered through file by file; each token's
-// target is the token behind it, where the file's mask does not leave it out.
+// Token files divided into windows of `context` tokens, numbered file by file. The target of each
+// token is the next token, unless the file's mask excludes it.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class TokenSet : public SampleSet {
   // True if a file has a mask, so that windows differ in how many targets carry a loss.
   bool has_masks() const;
 
-  // As the cards name it; nullopt where no file has a card.
+  // Tokenizer that the cards name; nullopt if no file has a card.
   const std::optional<std::string>& tokenizer() const { return tokenizer_; }
 
   // The token that ends a document; nullopt where a file has no card.

@@ -1,4 +1,4 @@
-// Turning, shearing and moving an image within its size.
+// Affine transforms of an image (rotation, shear, translation); its size stays.
 //
 // Nearest: to the last bit Pillow's Image.transform(AFFINE), which works in 16-bit fixed point.
 // Bilinear: Pillow's too, but weights have 8 bits; values differ by 2 at most.

@@ -1,5 +1,4 @@
-// Changes of an image channel by channel that depend on the values it has: to the last bit what
-// Pillow's ImageOps does.
+// Histogram operations on each channel of an image, bit for bit as Pillow's ImageOps.
 #pragma once
 
 #include "lib/data/image/image.h"
