@@ -33,7 +33,7 @@ constexpr const char* kMultiHotHint =
 // Result of checking one sample's contents.
 struct Finding {
   std::string problem;      // "" for none
-  std::int64_t label = -1;  // -1: none that is right, or several
+  std::int64_t label = -1;  // -1: no valid label, or several
   std::vector<std::int64_t> labels = {};
   bool misnamed = false;
 };

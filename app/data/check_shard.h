@@ -28,7 +28,7 @@ struct Unchecked {
 
 struct CheckedSample {
   std::uint64_t key = 0;             // XXH3-64
-  std::int64_t label = -1;           // -1: none that is right, or several
+  std::int64_t label = -1;           // -1: no valid label, or several
   std::vector<std::int64_t> labels;  // set if there are several
 };
 

@@ -1,4 +1,4 @@
-// Keys of new samples, each once.
+// Makes the keys of new samples unique.
 #pragma once
 
 #include <fmt/format.h>

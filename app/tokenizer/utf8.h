@@ -17,7 +17,7 @@ const std::string& byte_as_text(unsigned char byte);
 
 std::string bytes_as_text(std::string_view bytes);
 
-// The reverse; a character that stands for no byte is itself.
+// Inverse of bytes_as_text(); a character that stands for no byte is kept.
 std::string text_as_bytes(std::string_view text);
 
 // The byte of "<0x0A>"; nullopt for any other text.

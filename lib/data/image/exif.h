@@ -16,7 +16,8 @@ int exif_orientation(std::string_view segment);
 int png_orientation(std::string_view file);
 int webp_orientation(std::string_view file);
 
-// Turns `image`, as stored, upright; `spare` is working memory. 1 changes nothing.
+// Rotates or mirrors the stored `image` upright; `spare` is working memory. Orientation 1 changes
+// nothing.
 void apply_orientation(int orientation, Image& image, Image& spare);
 
 }  // namespace scaletrain::data

@@ -1,5 +1,5 @@
-// libjpeg's failures, its warnings among them, as a return value. They are long jumps: between
-// run() and the calls that may jump to it lives no object with a destructor.
+// Turns libjpeg's failures, including its warnings, into a return value. It uses longjmp: no object
+// with a destructor may live between run() and the library calls inside it.
 #pragma once
 
 #include <array>

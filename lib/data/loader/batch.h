@@ -44,7 +44,7 @@ class Columns {
   // All of its memory, of a block of the pool.
   std::span<const std::byte> block() const { return storage_.bytes(); }
 
-  // Keeps the rows that are not in `absent` (ascending), moved together.
+  // Removes the rows in `absent` (ascending) and closes the gaps.
   void remove(std::span<const std::int64_t> absent);
 
  private:

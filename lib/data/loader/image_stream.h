@@ -23,7 +23,7 @@ namespace scaletrain::data {
 struct LoaderOptions {
   std::int64_t image_size = 224;
   std::optional<recipe::ResizeRamp> resize_ramp = {};  // training only
-  std::int64_t num_classes = 0;                        // labels must be below
+  std::int64_t num_classes = 0;                        // labels are 0 .. num_classes - 1
   bool multi_label = false;                            // a sample has any number of classes,
   ListFormat list_format = ListFormat::kAuto;          // how lists of classes are read
   std::uint64_t seed = 0;

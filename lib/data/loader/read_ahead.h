@@ -67,7 +67,7 @@ class ReadAhead {
   // Overload for batches of one layout.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout, JobOf job_of,
             int prefetch, core::BufferPool& pool);
-  ~ReadAhead();  // joins the threads when they have finished the few samples at hand
+  ~ReadAhead();  // joins the threads after their current samples
 
   // The next batch, or nullopt at the end; one caller at a time. Throws what making the batch's
   // first bad sample, or planning it, threw, again and again until seek().

@@ -41,7 +41,7 @@ class StreamedLane {
   // no sample, and what size_of throws.
   SamplePlace at(std::int64_t number);
 
-  // Another sample of the group that sample `number` is from.
+  // Returns another sample from the group of shards of sample `number`, to replace a bad one.
   SamplePlace replacement(std::int64_t number, core::Philox& draws);
 
   // The shards needed from sample `number` on, in order: two groups of them. Looks up no size:

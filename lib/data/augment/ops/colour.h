@@ -8,7 +8,7 @@
 
 namespace scaletrain::data {
 
-// The mean of the image's luma (ITU-R 601-2), rounded: the base of a change of contrast.
+// Rounded mean luma (ITU-R 601-2) of the image, the base of a contrast change.
 std::uint8_t mean_luma(const Image& image, Scratch& scratch);
 
 void to_grey(Image& image);
