@@ -44,7 +44,7 @@ recipe::Component default_transform(const std::string& name) {
   return component;
 }
 
-// What is measured: the training set of a recipe, or shards with random crops and flips.
+// Recipe to measure: the training set of a given recipe, or shards with random crops and flips.
 recipe::Recipe recipe_of(const BenchOptions& options) {
   if (options.paths.size() == 1 && options.paths[0].ends_with(".json")) {
     recipe::Recipe recipe = recipe::load_recipe(options.paths[0]);

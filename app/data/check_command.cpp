@@ -28,7 +28,7 @@ struct CheckOptions {
   int threads = 0;
 };
 
-constexpr std::size_t kMostLines = 20;  // of one kind, of one folder
+constexpr std::size_t kMostLines = 20;  // for each kind and folder
 
 // The first lines, and how many more there are.
 template <class Item, class Line>
@@ -39,7 +39,7 @@ void print_some(const std::string& folder, const std::vector<Item>& items, const
   }
 }
 
-// What was found, what the list makes of it, and what is not known.
+// Summary of a folder: problems found, quarantine.json, and shards that could not be checked.
 std::string summary(const FolderReport& report) {
   std::string text = fmt::format("{} samples, {} wrong", report.samples, report.problems.size());
   const std::int64_t left_out = report.left_out_samples + report.left_out_shards;

@@ -27,9 +27,9 @@
 namespace scaletrain::app {
 namespace {
 
-constexpr std::size_t kMostNames = 3;  // of shards, in a warning
+constexpr std::size_t kMostNames = 3;  // shard names in a warning
 
-// What the samples that training sees are together.
+// Totals over the samples that training sees.
 struct Seen {
   std::vector<std::uint64_t> keys;
   std::vector<std::int64_t> by_class;  // samples of each class of classes.json
@@ -43,7 +43,7 @@ std::vector<format::Quarantined> listable(std::vector<format::Quarantined> probl
       problem.problem = fmt::format("{}: {}", core::printable(problem.key), problem.problem);
       problem.key.clear();
     }
-    // What a message quotes from a file may be any bytes.
+    // Quoted bytes of a file may be anything: makes them UTF-8.
     problem.problem =
         nlohmann::json::parse(core::json_text(nlohmann::json(problem.problem))).get<std::string>();
   }
@@ -82,7 +82,7 @@ void count_samples(const ShardReport& shard, const format::Quarantine& list, Fol
   seen.misnamed += shard.misnamed;
 }
 
-// Those that the list names of shards that are no longer there.
+// Shards that the list names and that are no longer there.
 std::vector<std::string> absent_shards(const storage::Stores& stores, const std::string& folder,
                                        const format::Quarantine& list,
                                        const std::set<std::string>& there) {
@@ -101,7 +101,7 @@ std::vector<std::string> absent_shards(const storage::Stores& stores, const std:
   return {named.begin(), named.end()};
 }
 
-// What training bears, but a person may not expect.
+// Warns about findings that training tolerates, but a person may not expect.
 void add_warnings(Seen seen, FolderReport& report) {
   const auto add = [&](std::int64_t count, const std::string& text) {
     if (count > 0) report.warnings.push_back(fmt::format("{} {}", count, text));

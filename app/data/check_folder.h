@@ -18,19 +18,19 @@ struct UncheckedShard {
 
 struct FolderReport {
   std::string folder;
-  std::vector<format::Quarantined> problems;  // that quarantine.json did not name before
+  std::vector<format::Quarantined> problems;  // new: not yet listed in quarantine.json
   std::vector<UncheckedShard> unchecked;
-  std::vector<format::Quarantined> stale;  // what it named before and is not wrong any more
+  std::vector<format::Quarantined> stale;  // listed before, sound now
   std::vector<std::string> warnings;
-  std::int64_t bytes = 0;                                  // of the shards
-  std::int64_t samples = 0;                                // that training sees, as the list is now
-  std::int64_t left_out_shards = 0, left_out_samples = 0;  // by the list; samples of other shards
-  bool rewritten = false, removed = false;                 // the list, by a repair
+  std::int64_t bytes = 0;                                  // size of the shards
+  std::int64_t samples = 0;                                // samples that training sees
+  std::int64_t left_out_shards = 0, left_out_samples = 0;  // excluded by quarantine.json
+  bool rewritten = false, removed = false;                 // quarantine.json, by a repair
 };
 
-// Checks `shards`, which are all in `folder`. With `repair` quarantine.json then holds what is
-// wrong with them now, and what it held of shards that were not looked at or could not be checked;
-// it is removed where that is nothing. Where images are not decoded, nothing is taken out of it.
+// Checks `shards`, which are all in `folder`. With `repair`, rewrites quarantine.json: the problems
+// found now, and the old entries of shards that were not looked at or could not be checked. Removes
+// the file if no entry is left. If images are not decoded, no entry is removed from it.
 FolderReport check_folder(const storage::Stores& stores, const std::string& folder,
                           const std::vector<std::string>& shards, CheckRules rules, bool repair);
 

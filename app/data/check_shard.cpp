@@ -30,10 +30,10 @@ constexpr const char* kMultiHotHint =
     ": as a multi-hot row it is read by data.label_format \"multi_hot\" in training, and import "
     "--multi-hot writes class numbers";
 
-// What one sample's contents are found to be.
+// Result of checking one sample's contents.
 struct Finding {
   std::string problem;      // "" for none
-  std::int64_t label = -1;  // -1: none that is right, or several
+  std::int64_t label = -1;  // -1: no valid label, or several
   std::vector<std::int64_t> labels = {};
   bool misnamed = false;
 };
@@ -160,7 +160,8 @@ std::string without_path(const std::string& path, const core::Error& error) {
   return (place.starts_with(within) ? place.substr(within.size()) : place) + ": " + error.found();
 }
 
-// Whether the error is of the machine, or of what is at the path, rather than of a shard's bytes.
+// True if the error comes from the machine, or from what is at the path, rather than from the
+// shard's bytes.
 bool is_of_machine(const core::Error& error, const std::string& path, bool was_opened) {
   if (dynamic_cast<const storage::UnpackRoomError*>(&error) != nullptr) return true;
   if (error.exit_code() == core::ExitCode::kStorage) return !core::is_url(path);

@@ -28,24 +28,24 @@ struct Unchecked {
 
 struct CheckedSample {
   std::uint64_t key = 0;             // XXH3-64
-  std::int64_t label = -1;           // -1: none that is right, or several
-  std::vector<std::int64_t> labels;  // where there are several
+  std::int64_t label = -1;           // -1: no valid label, or several
+  std::vector<std::int64_t> labels;  // set if there are several
 };
 
 struct ShardReport {
   std::string name;                           // without its folder
   std::optional<Unchecked> unchecked;         // then nothing else is reported
-  std::int64_t bytes = 0;                     // of the file
-  std::vector<format::Quarantined> problems;  // of samples, or of the whole shard
+  std::int64_t bytes = 0;                     // size of the file
+  std::vector<format::Quarantined> problems;  // per sample, or for the whole shard
   std::vector<CheckedSample> samples;         // in file order
   std::int64_t ignored = 0;                   // members that are no part of a sample
   std::int64_t misnamed = 0;                  // images whose extension names another format
 };
 
 // `sha256` is what the shard should have, "" for what its index holds, if it is of this version of
-// the shard. What is wrong is in the report, and so is why a shard cannot be checked: absent, not
-// readable, replaced meanwhile, no room to decompress it. Throws core::StorageError where a server
-// fails, which would fail for the other shards too.
+// the shard. The report lists the problems, or the reason why the shard cannot be checked: absent,
+// not readable, replaced meanwhile, no room to decompress it. Throws core::StorageError where a
+// server fails, which would fail for the other shards too.
 ShardReport check_shard(const storage::Stores& stores, const std::string& path,
                         const std::string& sha256, const CheckRules& rules,
                         observe::WorkProgress& progress);

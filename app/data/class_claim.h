@@ -1,4 +1,4 @@
-// What labels mean in a local folder that several commands write shards to at once.
+// Keeps one list of class names in a local folder that several commands write shards to at once.
 //
 // Each keeps the names of its classes there in a hidden file from when it knows them until it has
 // ended, so that a command with other classes is refused before it works in vain. It cannot see one

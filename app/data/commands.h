@@ -14,9 +14,9 @@ namespace scaletrain::app {
 void add_bench_command(CLI::App& app, int& exit_status);
 // `card PATH...`: where a set of shards comes from and what is in it.
 void add_card_command(CLI::App& app, int& exit_status);
-// `check PATH...`: everything that is wrong with shards, at once.
+// `check PATH...`: finds all errors in shards, not only the first.
 void add_check_command(CLI::App& app, int& exit_status);
-// `dedup PATH...`: images that are there more than once, exactly or nearly.
+// `dedup PATH...`: finds exact and near duplicates of images.
 void add_dedup_command(CLI::App& app, int& exit_status);
 // `get KEY PATH...`: one sample out of shards.
 void add_get_command(CLI::App& app, int& exit_status);

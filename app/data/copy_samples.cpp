@@ -9,7 +9,7 @@ namespace scaletrain::app {
 
 void copy_samples(const ShardSet& set, int threads,
                   const std::function<ShardWriter*(std::uint32_t)>& writer_of) {
-  using Contents = std::vector<std::string>;  // of each field
+  using Contents = std::vector<std::string>;  // one per field
   UniqueKeys keys;                            // a shard must not hold one twice
   for_each_sample<Contents>(
       set, "copying shards", threads,

@@ -1,5 +1,5 @@
-// What is in a set of shards, counted sample by sample. Sums are whole numbers, so the result does
-// not depend on the order.
+// Statistics of a set of shards, counted sample by sample. Sums are whole numbers, so the result
+// does not depend on the order.
 #pragma once
 
 #include <array>
@@ -23,17 +23,17 @@ struct Extent {
 struct DataStats {
   std::int64_t samples = 0, image_bytes = 0, pixels = 0;
   std::map<std::int64_t, std::int64_t> by_class;
-  std::map<std::string, std::int64_t> by_format;  // by the first bytes
+  std::map<std::string, std::int64_t> by_format;  // formats recognised by the first bytes
   std::map<std::string, std::int64_t> by_size;    // "500x375"
   Extent width, height;
   std::array<std::uint64_t, 3> sums{}, squares{};  // over all pixels, by channel
 
-  // Of a sample with these classes.
+  // Counts one sample with these classes.
   void add(const std::vector<std::int64_t>& labels, const std::string& format, std::int64_t bytes,
            const data::Image& image);
   void merge(const DataStats& from);
 
-  // Of the pixels in 0..1, by channel; 0 without pixels.
+  // Mean and standard deviation of the pixels in 0..1, by channel; 0 without pixels.
   std::array<double, 3> mean() const;
   std::array<double, 3> deviation() const;
 };
@@ -44,7 +44,7 @@ struct Thumbnail {
 
 struct Sheet {
   std::vector<Thumbnail> thumbnails;
-  std::size_t of_each = 0;  // of each class, or list of classes, at most
+  std::size_t of_each = 0;  // limit for each class, or list of classes
   bool has_all = true;      // else one of each class that came first
 };
 

@@ -29,7 +29,7 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::ptrdiff_t kShownSets = 20;
-constexpr std::size_t kShownSamples = 20;  // of each
+constexpr std::size_t kShownSamples = 20;  // samples of each set
 
 struct DedupOptions {
   std::vector<std::string> paths;
@@ -95,7 +95,7 @@ SampleSets find_near(const ShardSet& set, const std::vector<bool>& repeated, int
   return sets;
 }
 
-// What is reported of the sets.
+// Report of the duplicate sets, as JSON or text.
 class Report {
  public:
   Report(const ShardSet& set, const std::vector<SamplePlace>& places)
@@ -154,7 +154,7 @@ class Report {
     return place.label >> 31 != 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(place.label);
   }
 
-  // Of the samples of all sets, one after the other.
+  // Keys of the samples of all sets, one set after the other.
   std::vector<std::string> keys_of(const SampleSets& sets) const {
     std::vector<SamplePlace> places;
     for (const auto& equal : sets) {

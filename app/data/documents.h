@@ -8,8 +8,8 @@
 namespace scaletrain::app {
 
 struct DocumentFields {
-  std::string text = "text";   // of a JSON object, or a column: what is learned
-  std::string prompt = {};     // what stands in front of it, without loss; "": no such field
+  std::string text = "text";   // JSON field or column with the text to train on
+  std::string prompt = {};     // field with the prompt, masked from the loss; "": none
   bool text_is_asked = false;  // `text` was given: a file without fields is an error
 };
 

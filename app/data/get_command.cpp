@@ -85,7 +85,7 @@ void run_get(const GetOptions& options) {
       } else {
         write_fields(shard, group, options);
       }
-      return false;  // what is behind it may be damaged
+      return false;  // stops: data after it may be damaged
     });
     if (found) return;
   }

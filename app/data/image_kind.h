@@ -1,4 +1,4 @@
-// Which image format a file is in, by its first bytes.
+// Recognises the image format of a file by its first bytes.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace scaletrain::app {
 // "jpg", "png", "webp" or "rgb8"; "" for anything else.
 std::string image_kind(std::string_view file);
 
-// The same of a file that is to be a member of a shard. A foreign one
-// (app/foreign/foreign_image.h) becomes a PNG. Throws core::DataError naming `place` where that is
-// damaged.
+// Same for a file that is to be a member of a shard. A BMP, GIF or TIFF
+// (app/foreign/foreign_image.h) is converted to PNG. Throws core::DataError naming `place` if that
+// file is damaged.
 std::string take_image(std::string& file, const std::string& place);
 
-// Whether a member's extension names the format that its bytes are in.
+// True if a member's extension names the format that its bytes are in.
 bool extension_fits(std::string_view extension, std::string_view file);
 
 }  // namespace scaletrain::app

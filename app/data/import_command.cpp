@@ -72,7 +72,7 @@ void refuse_flags_of_others(const CLI::App& command, const std::string& kind) {
   }
 }
 
-// What --prefix-keys puts before the keys of a file: "train-0" for train-0.tar.gz.
+// Prefix that --prefix-keys puts before the keys of a file: "train-0" for train-0.tar.gz.
 std::string prefix_of(const std::string& source) {
   const std::string name = core::tar_name(source);
   const std::size_t tar = name.find(".tar");
@@ -117,7 +117,7 @@ ImportedSet import_all(const storage::Stores& stores, const ImportOptions& optio
   return set;
 }
 
-// Of Parquet: what came of pages that nobody could compare with a checksum.
+// Checks samples from Parquet pages that have no checksum.
 void check_imported(const storage::Stores& stores, const std::string& folder,
                     const std::vector<WrittenShard>& shards) {
   core::log(
@@ -139,7 +139,7 @@ void check_imported(const storage::Stores& stores, const std::string& folder,
                         "scaletrain data check names all; --repair makes training leave them out");
 }
 
-// Where none is as training takes it.
+// Hint for a set in which no sample has the fields that training needs.
 std::string shown_fields(const ImportedSample& sample) {
   constexpr const char* kFlags =
       "--image-field, --label-field and --label-key say which is the image, and where its class is";

@@ -1,4 +1,4 @@
-// What the flags of `scaletrain data import` make of labels and of members' names.
+// Applies the flags of `scaletrain data import` to labels and to members' names.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace scaletrain::app {
 // `label` with `first_class` taken off; nullopt for what is no class number then.
 std::optional<std::int64_t> class_number(std::int64_t label, std::int64_t first_class);
 
-// What to do about a label that is none: `label` as stored, -1 for one that is missing, nullopt for
-// one that is no number.
+// Remedy for a message about an invalid label: `label` as stored, -1 for one that is missing,
+// nullopt for one that is no number.
 std::string label_remedy(std::optional<std::int64_t> label, std::int64_t first_class);
 
 // A sample whose fields came by their names, KEY.EXTENSION. Its only picture, where that is a BMP,

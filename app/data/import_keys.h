@@ -19,7 +19,7 @@ class ImportKeys {
  private:
   struct Source {
     std::string name;
-    std::size_t first = 0;  // of its keys
+    std::size_t first = 0;  // number of its first key
   };
 
   [[noreturn]] void refuse(const std::string& key, const std::string& source) const;

@@ -57,7 +57,7 @@ std::vector<std::string> noted_names(const std::string& note, const std::string&
   return result;
 }
 
-// What the labels of all files are.
+// Classes over all files.
 struct ParquetClasses {
   std::vector<std::string> names;
   bool in_text = false;  // labels are names, and not numbers

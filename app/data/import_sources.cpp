@@ -24,8 +24,8 @@
 namespace scaletrain::app {
 namespace {
 
-// An IDX file of unsigned bytes, plain or compressed, item by item: memory does not grow with what
-// its header says.
+// Reads an IDX file of unsigned bytes, plain or compressed, item by item: memory does not depend on
+// the sizes in its header.
 class IdxFile {
  public:
   IdxFile(const std::string& path, std::size_t fewest_sides, std::size_t most_sides)

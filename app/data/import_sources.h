@@ -25,11 +25,11 @@ struct ImportedSample {
 
 using UseSample = std::function<void(ImportedSample)>;
 
-// What the files say beside the samples.
+// Facts about the source that are not samples.
 struct ImportedSet {
   std::vector<std::string> classes = {};  // their names
-  data::LeftAlone left_alone = {};        // of a folder
-  std::int64_t lost_links = 0;            // of tars: to what is no earlier file
+  data::LeftAlone left_alone = {};        // folders only: files skipped by extension
+  std::int64_t lost_links = 0;            // tars only: links to no earlier file
   std::string first_lost_link = {};       // for messages
 };
 
@@ -41,17 +41,18 @@ ImportedSet import_folder(const std::string& path, int threads, const UseSample&
 std::unique_ptr<storage::Object> open_source(const std::string& path,
                                              const storage::Storage& files);
 
-// The file's name as keys begin with it, without a dot, where the format gives samples no keys.
+// Prefix of the keys that are made for formats without keys: the file's name, each dot replaced by
+// "_".
 std::string key_stem(const std::string& path);
 
-// What was asked for by name; "" is the usual one of the format.
+// Names given by flags; "" is the usual name of the format.
 struct FieldNames {
   std::string image, label;      // a feature, a column, or what follows the key in a member's name
-  std::int64_t first_class = 0;  // what is taken off each label
+  std::int64_t first_class = 0;  // subtracted from each label
   std::string label_key;         // the label is this key of the field, which is JSON
   bool label_of_folder = false;  // the last folder of the key is the class
   bool multi_hot = false;        // a list has a zero or one for each class
-  std::vector<std::string> classes = {};  // by number, where those two may be names
+  std::vector<std::string> classes = {};  // names by number; labels may be these names
 };
 
 // LMDB with entries "KEY.EXTENSION" -> bytes, as the members of a shard are named.

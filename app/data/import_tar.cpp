@@ -46,7 +46,7 @@ class TarImport {
   }
 
  private:
-  // Of a file, or of what a hard link stands for; another link is counted.
+  // Contents of a file or of a hard link's target; counts links without one.
   std::optional<std::string> bytes_of(const format::TarMember& member) {
     if (member.regular) return read_bytes(member, read_);
     const auto link = links_.link_of(member);

@@ -1,4 +1,4 @@
-// Tars that are shards of a set: what lies beside them says what to leave out and the classes.
+// Tars that are shards of a set: files beside them name the classes and the samples to leave out.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ class ClassTexts {
     is_sound_ = is_sound_ && is_there && (is_new || known->second == name);
   }
 
-  // By label; empty where not every class from 0 on has one name.
+  // Names by label; empty unless every class from 0 on has exactly one name.
   std::vector<std::string> names() const {
     if (!is_any_) return {};
     if (!is_sound_ || names_.rbegin()->first + 1 != std::ssize(names_)) {

@@ -18,8 +18,8 @@ namespace scaletrain::app {
 
 // Calls use(i, make(i, thread)) for i of 0 .. count-1 in this order. `make` runs in `threads`
 // threads, numbered from 0, at most 8 items a thread ahead of `use`, which runs in the caller's.
-// The first exception in the order of items is thrown, after every thread has ended. Where the
-// system gives fewer threads, these do it all; std::system_error where it gives none.
+// The first exception in the order of items is thrown, after every thread has ended. If the system
+// gives fewer threads, those do all the work; throws std::system_error if it gives none.
 template <class T>
 void in_order(std::int64_t count, int threads,
               const std::function<T(std::int64_t item, int thread)>& make,

@@ -105,7 +105,7 @@ void run_ls(const LsOptions& options) {
       });
     }
   } catch (const core::DataError&) {
-    print(piece);  // what stands before the damage
+    print(piece);  // lines before the damage
     throw;
   }
   print(piece);

@@ -49,7 +49,7 @@ bool is_finished(const storage::Storage& storage, const mirror::Copy& copy) {
          nullptr;
 }
 
-// Of the newest copy that has one; null where there is none.
+// Recipe of the newest copy that has one; null if there is none.
 nlohmann::ordered_json recipe_of(const storage::Storage& storage,
                                  const std::vector<mirror::Copy>& copies) {
   for (const mirror::Copy& copy : copies) {

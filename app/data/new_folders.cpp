@@ -21,7 +21,7 @@ void NewFolders::make(const std::filesystem::path& folder) {
     above /= part;
     if (!part.empty() && ::mkdir(above.c_str(), kAsUmaskSays) == 0) made_.push_back(above);
   }
-  core::system_disk().make_folders(folder);  // which says what is wrong with it
+  core::system_disk().make_folders(folder);  // throws if it still cannot be made
 }
 
 }  // namespace scaletrain::app

@@ -30,7 +30,7 @@ class ShardOnDisk : public NewShard {
   }
   ~ShardOnDisk() override {
     std::error_code ignored;
-    fs::remove(temporary_, ignored);  // where it was not renamed
+    fs::remove(temporary_, ignored);  // still there unless renamed
     fs::remove(index_of(temporary_), ignored);
   }
   ShardOnDisk(const ShardOnDisk&) = delete;
@@ -79,7 +79,8 @@ class ShardInStore : public NewShard {
   format::FileEntry finish(bool with_index) override {
     format::FileEntry entry = format::sum_up(bytes_, format::Sum::kSha256);
     const storage::Storage& storage = stores_.of(path_);
-    // Google's store knows no write-if-absent of S3's: there only the listing at the start guards.
+    // Google Cloud Storage has no write-if-absent as S3 has: only the listing at the start guards
+    // there.
     const bool is_guarded = core::url_scheme(path_) != "gs";
     if (!is_guarded) storage.write(path_, bytes_);
     if (is_guarded && !storage.write_if_absent(path_, bytes_)) {

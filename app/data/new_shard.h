@@ -12,7 +12,7 @@ namespace scaletrain::app {
 
 class NewShard {
  public:
-  virtual ~NewShard() = default;  // what was not published disappears
+  virtual ~NewShard() = default;  // removes what was not published
 
   virtual void write(std::span<const std::byte> bytes) = 0;
 

@@ -12,24 +12,25 @@
 
 namespace scaletrain::app {
 
-// Whether `file` is `name`, '-', digits and one of the endings, such as ".tar".
+// True if `file` is `name`, '-', digits and one of the endings, such as ".tar".
 bool is_numbered(std::string_view file, std::string_view name,
                  std::initializer_list<std::string_view> endings);
 
-// Where this process writes what will be `path`: a hidden name in the same folder.
+// Temporary path where this process writes what will be `path`: a hidden name in the same folder.
 std::filesystem::path unfinished(const std::filesystem::path& path);
 
-// What unfinished() made of a file's name.
+// Parsed name of a file that unfinished() named.
 struct Unfinished {
   std::string becomes;
   pid_t owner = 0;
   bool is_in_use = false;  // its process is still there (lib/core/temporary_name.h)
 };
 
-// nullopt for a file of another kind; the index of an unfinished shard is one of that shard.
+// nullopt for a file of another kind; the index of an unfinished shard counts as that shard.
 std::optional<Unfinished> parse_unfinished(const std::filesystem::path& file);
 
-// Removes what processes that have ended, as by SIGKILL, left in `folder` of a set `name`.
+// Removes unfinished files of set `name` in `folder` whose process has ended, for example by
+// SIGKILL.
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace scaletrain::app

@@ -19,8 +19,8 @@ int resolve_threads(int threads);
 // --json: print one JSON object instead of text.
 void add_json_flag(CLI::App& command, bool& as_json);
 
-// --overwrite, of a command that writes a file or a few; and what it does without: throws
-// core::UsageError where there is a file or object at `path`.
+// --overwrite of a command that writes one or a few files. Without it, refuse_existing() throws
+// core::UsageError if there is a file or object at `path`.
 void add_overwrite_flag(CLI::App& command, bool& overwrite);
 void refuse_existing(const storage::Storage& storage, const std::string& path, bool overwrite);
 
@@ -35,8 +35,8 @@ void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
 std::vector<std::string> resolve_shards(const storage::Stores& stores,
                                         const std::vector<std::string>& paths);
 
-// Of one s3:// or gs:// path (recipe::may_be_remote_group). Throws core::DataError where it stands
-// for none.
+// Lists the shards of one s3:// or gs:// path (recipe::may_be_remote_group). Throws core::DataError
+// if there are none.
 std::vector<std::string> shards_of_group(const storage::Stores& stores, const std::string& name);
 
 }  // namespace scaletrain::app

@@ -1,5 +1,5 @@
-// What a command prints. All of it arrives, or the command fails: a full disk behind `> FILE` must
-// not end in half a file and exit code 0.
+// Standard output of a command. All of it arrives, or the command fails: a full disk behind `>
+// FILE` must not end in half a file and exit code 0.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -57,7 +57,7 @@ class Packer {
       : resize_(options.resize),
         skip_bad_(options.skip_bad),
         encoding_(encoding),
-        // What is written anew has no EXIF that could say which side is up.
+        // Re-encoded images lose their EXIF orientation, so the decoder applies it.
         decoder_({.exif_orientation = encoding.has_value()}) {}
 
   PackedImage pack(const std::string& path) {

@@ -132,7 +132,7 @@ std::int64_t number_or_minus_one(const std::string& text) {
   return number >= 0 && number < kMaxNumberedClasses ? number : -1;
 }
 
-// Whether a person would read it as a number, such as "-1", "1.0" or " 3".
+// True if a person would read it as a number, such as "-1", "1.0" or " 3".
 bool looks_like_number(const std::string& label) {
   const std::size_t first = label.find_first_not_of(" \t"), last = label.find_last_not_of(" \t");
   if (first == std::string::npos) return false;

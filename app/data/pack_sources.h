@@ -1,4 +1,4 @@
-// What `scaletrain data pack` packs: a folder with a sub-folder for each class, or a list.
+// Input of `scaletrain data pack`: a folder with a sub-folder for each class, or a list.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace scaletrain::app {
 
 struct PackItem {
-  std::string path;   // of the image
-  std::string key;    // of the sample, as WebDataset has it: no dot in its last part
-  std::string label;  // as .cls has it: "7", or of a list of classes "[7, 2]"
+  std::string path;   // the image file
+  std::string key;    // WebDataset key: no dot in its last part
+  std::string label;  // text of .cls: "7", or for a list of classes "[7, 2]"
 };
 
 struct PackSource {
   std::vector<PackItem> items;       // sorted bytewise by path, or as in the list
-  std::vector<std::string> classes;  // by label
-  data::LeftAlone left_alone;        // of a folder
+  std::vector<std::string> classes;  // names by label
+  data::LeftAlone left_alone;        // folders only: files skipped by extension
 };
 
 // `source` is a folder, or a file that ends in .csv, .jsonl or .ndjson, whose paths are relative to

@@ -1,5 +1,5 @@
-// What commands keep of every sample of a set: numbers of fixed size, so that 100 million samples
-// fit into memory (docs/reference/data.md has the figures).
+// Per-sample tables of the commands: numbers of fixed size, so that 100 million samples fit into
+// memory (docs/reference/data.md has the figures).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace scaletrain::app {
 
-// Where a sample is: 12 bytes.
+// Place of a sample in a set: 12 bytes.
 struct SamplePlace {
   std::uint32_t shard = 0;
-  std::uint32_t block = 0;  // of 512 bytes, where its image's header is
+  std::uint32_t block = 0;  // 512-byte block of its image's header
   std::uint32_t label = 0;
 };
 
@@ -43,7 +43,7 @@ struct HashedSamples {
   std::vector<ContentHash> hashes;
 };
 
-// Of every sample of the set, in order. `also` sees each of them too, for what else is wanted.
+// Hashes every sample of the set, in order. `also` is called for each of them, for other uses.
 HashedSamples hash_samples(const ShardSet& set, int threads,
                            const std::function<void(const FoundSample&, ContentHash)>& also = {});
 

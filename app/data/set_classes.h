@@ -15,10 +15,10 @@ inline constexpr const char* kClassesFile = "classes.json";
 void check_classes(const storage::Stores& stores, const std::string& folder,
                    const std::vector<std::string>& classes);
 
-// Writes classes.json where there are classes and it is not there yet, after check_classes(). Of
-// several commands that do so at once one makes the file; throws core::DataError in those that
-// have other classes than are there then. In a folder to be called before the shards get their
-// names; an object store of Google's has no such guard.
+// Writes classes.json where there are classes and it is not there yet, after check_classes(). If
+// several commands do so at once, one creates the file; the others throw core::DataError if their
+// classes differ from it. In a folder, call it before the shards get their names. Google Cloud
+// Storage has no such guard.
 void keep_classes(const storage::Stores& stores, const std::string& folder,
                   const std::vector<std::string>& classes);
 

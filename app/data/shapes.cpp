@@ -30,7 +30,7 @@ constexpr std::array<Colour, 12> kColours{{{"red", {220, 40, 40}},
                                            {"black", {15, 15, 15}},
                                            {"lime", {170, 240, 40}}}};
 
-// Whether a point is inside a shape that fills -1..1 in both directions.
+// True if a point is inside a shape that fills -1..1 in both directions.
 bool in_circle(double x, double y) { return x * x + y * y < 1; }
 bool in_square(double x, double y) { return std::max(std::abs(x), std::abs(y)) < 0.8; }
 bool in_triangle(double x, double y) { return y > -0.7 && std::abs(x) < (1 - y) * 0.55; }

@@ -12,8 +12,8 @@ namespace scaletrain::app {
 // Names of `count` classes: "red-circle", ..., and from the 73rd on "red-circle-x2" with two of it.
 std::vector<std::string> shape_classes(std::int64_t count);
 
-// Picture `number` of class `label`, a function of seed, number, label and the size of `image`
-// only: the shape somewhere, in any size and turn, on a noisy background.
+// Draws picture `number` of class `label`: the shape at a random place, size and angle on a noisy
+// background. Depends on seed, number, label and the size of `image` only.
 void draw_shapes(std::uint64_t seed, std::int64_t number, std::int64_t label, data::Image& image);
 
 }  // namespace scaletrain::app

@@ -55,7 +55,7 @@ std::int64_t ShardFile::for_each_group(const std::function<bool(format::TarGroup
 std::int64_t ShardFile::for_each_batch(
     const std::function<void(std::vector<format::TarGroup>)>& use) const {
   std::vector<format::TarGroup> batch;
-  std::int64_t begin = 0;  // of the batch
+  std::int64_t begin = 0;  // first byte of the batch
   const std::int64_t ignored = for_each_group([&](format::TarGroup group) {
     if (batch.empty()) begin = group.fields.front().member.begin;
     const format::TarMember& last = group.fields.back().member;

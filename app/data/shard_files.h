@@ -26,28 +26,28 @@ class ShardFile {
   const std::string& path() const { return path_; }
   const std::string& place() const { return place_; }               // for messages
   std::string name() const;                                         // without its folder
-  std::int64_t bytes() const { return object_->identity().bytes; }  // of the tar
-  storage::Identity identity() const { return identity_; }          // of the file
+  std::int64_t bytes() const { return object_->identity().bytes; }  // uncompressed tar
+  storage::Identity identity() const { return identity_; }          // the file as stored
 
   // The bytes of a member.
   std::string read(const format::TarMember& member) const;
   void read_at(std::int64_t offset, std::span<std::byte> out) const;
 
-  // As format::for_each_group.
+  // Calls `use` for every sample, as format::for_each_group() does.
   std::int64_t for_each_group(const std::function<bool(format::TarGroup)>& use) const;
 
-  // The same with a few megabytes of samples at a time, which threads may then read: of a remote
-  // shard these pieces are still there.
+  // Same with a few megabytes of samples at a time. `use` may read them from several threads: the
+  // blocks of a remote shard that hold them are still in memory.
   std::int64_t for_each_batch(const std::function<void(std::vector<format::TarGroup>)>& use) const;
 
  private:
   std::string path_, place_;
   storage::Identity identity_;
   std::unique_ptr<storage::Object> object_;
-  std::unique_ptr<storage::BlockReader> pieces_;  // of a remote one
+  std::unique_ptr<storage::BlockReader> pieces_;  // remote shards only
 };
 
-// Which version of a file this is, compressed or not.
+// Version of a file as stored, compressed or not.
 storage::Identity identity_of(const storage::Stores& stores, const std::string& path);
 
 // Size and SHA-256 of a file as it is, read through once.

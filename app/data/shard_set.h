@@ -61,10 +61,10 @@ using UseBatch = std::function<void(const ShardFile&, const std::vector<FoundSam
 std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uint32_t first,
                                 const UseBatch& use);
 
-// The same of every shard; `after` is called when a shard is done.
+// Does so for every shard; `after` is called when a shard is done.
 void for_each_batch(const ShardSet& set, const UseBatch& use, const std::function<void()>& after);
 
-// From the first byte of the first sample to the last of the last.
+// Bytes from the first byte of the first sample to the last byte of the last one.
 std::int64_t bytes_of(const std::vector<FoundSample>& batch);
 
 // Calls use(sample, make(shard, sample, thread)) for every sample in order; `make` runs in several

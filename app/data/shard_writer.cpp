@@ -37,7 +37,8 @@ bool is_shard_of(std::string_view file, const std::string& name) {
   return is_numbered(file, name, {".tar", ".tar.idx"});
 }
 
-// What card.json and quarantine.json say of shards that are replaced would be said of the new ones.
+// Removes card.json and the entries of the replaced shards in quarantine.json, which do not hold
+// for the new shards.
 void forget_old_shards(const storage::Stores& stores, const ShardOptions& options) {
   core::Disk& disk = core::system_disk();
   const fs::path folder(options.folder);
@@ -87,8 +88,8 @@ void check_room(const storage::Stores& stores, const ShardOptions& options) {
   if (!options.overwrite) refuse_shards_there(stores, options);
 }
 
-// Whether an index may name it: one image, a class number or a list of them, and no extension
-// twice.
+// True if an index may list the sample: one image, a class number or a list of them, and no
+// extension twice.
 bool is_complete(const std::vector<WrittenField>& fields) {
   std::set<std::string_view> seen;
   std::int64_t images = 0;
@@ -244,7 +245,7 @@ const std::vector<WrittenShard>& ShardWriter::finish() {
   }
   core::Disk& disk = core::system_disk();
   const core::Descriptor lock = lock_folder(options_.folder);
-  // What another program put there in the meantime.
+  // Another program may have put shards there in the meantime.
   if (!options_.overwrite) refuse_shards_there(stores_, options_);
   keep_classes(stores_, options_.folder, classes_);
   if (options_.overwrite) {

@@ -24,11 +24,11 @@ class NewShard;
 
 struct ShardOptions {
   std::string folder;
-  std::string name = "train";          // of the shards
+  std::string name = "train";          // part of the files' names
   std::string shard_bytes;             // "256MB", "1GiB"; "" is the default
   std::int64_t samples_per_shard = 0;  // 0: no such limit
   bool overwrite = false;
-  // What the command makes for its shards, whichever of its writers is the first.
+  // Folders that the command creates, shared by all its writers.
   std::shared_ptr<NewFolders> folders = std::make_shared<NewFolders>();
 };
 
@@ -54,11 +54,11 @@ struct WrittenField {
 
 class ShardWriter {
  public:
-  // Makes the folder; add() hears from now on who asks the process to stop (lib/core/signals.h).
+  // Makes the folder; from now on add() notices a request to stop the process (lib/core/signals.h).
   // Throws core::UsageError where shards of this name are there already, unless `overwrite` says to
   // replace them, which an object store does not allow. `stores` must outlive it.
   ShardWriter(const storage::Stores& stores, const ShardOptions& options);
-  ~ShardWriter();  // what was not finished disappears
+  ~ShardWriter();  // removes what was not finished
 
   // The classes of the labels, for classes.json: to be called as soon as they are known, and before
   // finish(). Throws core::DataError where the folder has others, or another command is writing
@@ -69,13 +69,13 @@ class ShardWriter {
   // Throws core::Error where a stop was asked for.
   void add(std::string_view key, const std::vector<WrittenField>& fields);
 
-  // Ends the shard that is being written: what may fail of the last one.
+  // Ends the shard that is being written, for errors to appear before finish() of any writer.
   void close_shard();
 
   // Ends the last shard, writes classes.json where it is not there, removes older shards of this
-  // name with their indexes and what is reported of them, and puts the new ones there. The shards
-  // in order. Throws core::UsageError for shards that another program put there in the meantime,
-  // core::DataError for other classes.
+  // name with their indexes and what is reported of them, and puts the new ones there. Returns the
+  // shards in order. Throws core::UsageError for shards that another program put there in the
+  // meantime, core::DataError for other classes.
   const std::vector<WrittenShard>& finish();
 
   // Samples without an image or a class number, or with two images, which training cannot use.

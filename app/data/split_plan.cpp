@@ -41,11 +41,11 @@ std::vector<Group> make_groups(std::span<const SplitSample> sorted, std::uint64_
 std::map<std::uint32_t, std::vector<double>> quotas(const std::vector<SplitSample>& samples,
                                                     const std::vector<double>& shares,
                                                     std::uint64_t seed) {
-  constexpr double kRounding = 1e-6;  // of the shares
+  constexpr double kRounding = 1e-6;  // tolerance of a count
   std::map<std::uint32_t, std::int64_t> count_of;
   for (const SplitSample& sample : samples) ++count_of[sample.label];
   std::vector<std::pair<std::uint64_t, std::uint32_t>> turns;
-  std::vector<double> owed(shares.size());  // what each part lacks of its share of the whole set
+  std::vector<double> owed(shares.size());  // samples that each part lacks of its total share
   std::map<std::uint32_t, std::vector<double>> result;
   for (const auto& [label, count] : count_of) {
     core::Philox random(seed, core::DrawPurpose::kTools, 1, label);
@@ -63,7 +63,7 @@ std::map<std::uint32_t, std::vector<double>> quotas(const std::vector<SplitSampl
   for (const auto& [draw, label] : turns) {
     std::vector<double>& parts = result.at(label);
     const auto count = static_cast<double>(count_of.at(label));
-    std::vector<bool> may_have_more(shares.size());  // of this class: one sample above its share
+    std::vector<bool> may_have_more(shares.size());  // parts due another sample of this class
     for (std::size_t part = 0; part < shares.size(); ++part) {
       may_have_more[part] = shares[part] * count - parts[part] > kRounding;
     }
@@ -89,7 +89,7 @@ SplitPlan plan_split(std::vector<SplitSample> samples, const std::vector<double>
   std::sort(samples.begin(), samples.end(), [](const SplitSample& a, const SplitSample& b) {
     return std::tie(a.group, a.number) < std::tie(b.group, b.number);
   });
-  // What each part still wants of each class.
+  // Samples of each class that each part still needs.
   std::map<std::uint32_t, std::vector<double>> wanted = quotas(samples, shares, seed);
   const std::vector<Group> groups = make_groups(samples, seed);
   SplitPlan result{std::vector<std::uint8_t>(samples.size()), groups.size()};

@@ -1,4 +1,4 @@
-// Which part of a split every sample goes to.
+// Assignment of every sample to a part of a split.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ namespace scaletrain::app {
 struct SplitSample {
   std::uint64_t group = 0;  // samples of one group stay together
   std::uint32_t label = 0;
-  std::uint32_t number = 0;  // of the sample: 0 and up, each once
+  std::uint32_t number = 0;  // the sample's number: from 0, each once
 };
 
 struct SplitPlan {
-  std::vector<std::uint8_t> parts;  // of every sample by its number, 0 and up
+  std::vector<std::uint8_t> parts;  // part of each sample, by its number
   std::size_t groups = 0;
 };
 

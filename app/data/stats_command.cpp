@@ -48,7 +48,8 @@ struct StatsOptions {
 // The contact sheet: the first samples of every class, as many of each, offered in their order.
 class ContactSheet {
  public:
-  // True for too many while classes are still to come.
+  // True if the sheet takes one more picture of `label`. Takes too many while classes are still to
+  // come.
   bool wants(std::uint32_t label) {
     const bool is_late = taken_.size() >= kMostThumbnails;
     std::size_t& taken = taken_.try_emplace(label, is_late ? kMostThumbnails : 0).first->second;
@@ -73,7 +74,7 @@ class ContactSheet {
     return std::max<std::size_t>(1, kMostThumbnails / std::max<std::size_t>(1, taken_.size()));
   }
 
-  std::map<std::uint32_t, std::size_t> taken_;  // by label
+  std::map<std::uint32_t, std::size_t> taken_;  // thumbnails of each label
   std::vector<std::pair<std::uint32_t, Thumbnail>> thumbnails_;
 };
 

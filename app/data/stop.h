@@ -1,4 +1,4 @@
-// A command that writes and is asked to stop.
+// Ends a command that writes data when the process is asked to stop.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace scaletrain::app {
 
-// For who writes to `folder`, between samples, after core::install_stop_handlers(). Where a stop
-// was asked for, throws core::Error that says so and ends the program as
-// docs/reference/exit-codes.md has it: what is not finished disappears with its owners. `whole`
-// shards are in their place already.
+// Call between samples of a command that writes to `folder`, after core::install_stop_handlers().
+// If a stop was requested, throws core::Error with the exit code of docs/reference/exit-codes.md;
+// unfinished files are removed by their owners' destructors. `whole` shards are already in their
+// place.
 void leave_if_stopped(const std::string& folder, std::size_t whole = 0);
 
 }  // namespace scaletrain::app

@@ -128,7 +128,7 @@ std::string_view whole_lines(std::string_view text, std::size_t bytes) {
   return text.substr(0, std::min(text.find('\n', bytes), text.size() - 1) + 1);
 }
 
-// By pieces: a check of all at once would hold the text a second time.
+// Checks in pieces: a check of all at once would hold the text a second time.
 void refuse_other_encoding(const std::string& path, std::string_view text) {
   constexpr std::size_t kPiece = 1 << 20;
   std::int64_t line = 1;

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the first `tokens` of `all` tokens are of `bytes` of text.
+// Text bytes of the first `tokens` of `all` tokens, in proportion to `bytes`.
 std::int64_t share_of(std::int64_t bytes, std::size_t tokens, std::size_t all) {
   if (all == 0) return 0;
   return static_cast<std::int64_t>(static_cast<double>(bytes) * static_cast<double>(tokens) /

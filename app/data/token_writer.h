@@ -1,5 +1,6 @@
-// Files of tokens NAME-000000.bin and on, each of at most so many, that a document may run across;
-// with masks beside them where tokens carry no loss, and the card NAME.tokens.json.
+// Writes token files NAME-000000.bin, NAME-000001.bin, ..., each of at most tokens_per_file tokens;
+// a document may continue in the next file. Adds masks if some tokens carry no loss, and the card
+// NAME.tokens.json.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace scaletrain::app {
 // The tokens of a document, with the one that ends it.
 struct EncodedDocument {
   std::vector<std::uint32_t> tokens;
-  std::size_t prompt = 0;         // of them, in front: without loss
-  std::int64_t prompt_bytes = 0;  // of the text that became them
-  std::int64_t text_bytes = 0;    // and the others
+  std::size_t prompt = 0;         // leading tokens without loss
+  std::int64_t prompt_bytes = 0;  // text bytes of the prompt
+  std::int64_t text_bytes = 0;    // text bytes of the other tokens
 };
 
 struct TokenFiles {
@@ -31,7 +32,7 @@ class TokenWriter {
  public:
   // Throws core::UsageError where there are files of this name and `overwrite` is not set.
   explicit TokenWriter(TokenFiles files);
-  ~TokenWriter();  // what was not put in its place disappears
+  ~TokenWriter();  // removes unfinished files
   TokenWriter(const TokenWriter&) = delete;
   TokenWriter& operator=(const TokenWriter&) = delete;
 
@@ -51,7 +52,7 @@ class TokenWriter {
   TokenFiles files_;
   NewFolders folders_;
   std::vector<std::uint32_t> held_;
-  std::vector<std::uint8_t> without_loss_;  // of each held token
+  std::vector<std::uint8_t> without_loss_;  // mask of held_
   std::int64_t held_text_bytes_ = 0;
   std::int64_t documents_ = 0, tokens_ = 0;
   std::vector<format::TokenCard::File> written_;

@@ -1,4 +1,4 @@
-// Keys of new samples, each once.
+// Makes the keys of new samples unique.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ class UniqueKeys {
   // `key`; where it was taken before, with -2, -3, ... at its end.
   std::string take(const std::string& key) {
     if (keys_.insert(key)) return key;
-    // Where the search ended for this key before, so that many of one name take no longer.
+    // Last number tried for this key, so that many keys of one name stay fast.
     int& next = next_.try_emplace(core::xxh3_64(key), 2).first->second;
     while (true) {
       std::string numbered = fmt::format("{}-{}", key, next++);
@@ -27,7 +27,7 @@ class UniqueKeys {
 
  private:
   format::KeySet keys_;
-  std::unordered_map<std::uint64_t, int> next_;  // by the hash of a key that came again
+  std::unordered_map<std::uint64_t, int> next_;  // hash of a repeated key -> next number
 };
 
 }  // namespace scaletrain::app

@@ -57,9 +57,9 @@ struct Header {
   bool top_down = false;
   std::size_t bits = 0;
   std::uint32_t compression = kPlain;
-  std::array<std::uint32_t, 3> masks = {};  // of red, green, blue, with 16 and 32 bits
+  std::array<std::uint32_t, 3> masks = {};  // red, green, blue; 16 and 32 bits only
   std::vector<Colour> palette;              // with 8 bits and fewer
-  std::size_t pixels = 0;                   // where they begin
+  std::size_t pixels = 0;                   // offset of the pixel data
 };
 
 // The default masks of 16 and 32 bits, or the file's.
@@ -162,7 +162,7 @@ class Rows {
   data::Image& image_;
 };
 
-// What is not run-length encoded: each row begins at a multiple of four bytes.
+// Reads uncompressed pixels; each row begins at a multiple of four bytes.
 void read_plain(std::string_view file, const Header& header, const Rows& rows) {
   const std::size_t stride = (static_cast<std::size_t>(header.width) * header.bits + 31) / 32 * 4;
   if (header.pixels > file.size() ||
@@ -193,7 +193,7 @@ void read_plain(std::string_view file, const Header& header, const Rows& rows) {
   }
 }
 
-// RLE4 and RLE8: pairs of bytes. What the runs skip has the first colour.
+// RLE4 and RLE8: pairs of bytes. Pixels that the runs skip get the first colour.
 class RunReader {
  public:
   RunReader(std::string_view file, const Header& header, const Rows& rows)
@@ -230,7 +230,7 @@ class RunReader {
 
   std::uint8_t next() { return byte_at(data_, place_++); }
 
-  // Of RLE4 a byte is two pixels, the high bits first.
+  // Index of a pixel in a byte: RLE4 packs two pixels into it, the high bits first.
   std::size_t part_of(std::size_t value, std::size_t number) const {
     if (!is_rle4_) return value;
     return number % 2 == 0 ? value >> 4 : value & 15;

@@ -14,12 +14,12 @@ namespace scaletrain::app {
 // "bmp", "gif" or "tiff" by the first bytes; "" for anything else.
 std::string foreign_kind(std::string_view file);
 
-// By the extension: .bmp, .gif, .tif, .tiff.
+// True for an extension .bmp, .gif, .tif or .tiff.
 bool is_foreign_file(const std::string& name);
 
-// The picture, upright: of a GIF the first frame, of a TIFF the first page. Alpha is left out, 16
-// bits are scaled to 8, as everywhere. Throws std::invalid_argument saying what is wrong with the
-// file. Memory is bounded by what `most_pixels` take, whatever the file says.
+// Decodes the picture, upright: the first frame of a GIF, the first page of a TIFF. Alpha is left
+// out, 16 bits are scaled to 8, as everywhere. Throws std::invalid_argument saying what is wrong
+// with the file. Memory is bounded by what `most_pixels` take, whatever the file says.
 void decode_foreign(std::string_view file, data::Image& image,
                     std::int64_t most_pixels = data::kMaxPixels);
 

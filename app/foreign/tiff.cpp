@@ -18,7 +18,7 @@
 namespace scaletrain::app {
 namespace {
 
-constexpr std::int64_t kSpareBytes = std::int64_t{64} << 20;  // of a strip beyond the picture's
+constexpr std::int64_t kSpareBytes = std::int64_t{64} << 20;  // a strip's size beyond the picture's
 constexpr tmsize_t kMostBytesAtOnce = tmsize_t{1} << 30;
 
 // A file in memory, and the first thing that libtiff found wrong with it.
@@ -63,7 +63,7 @@ int on_error(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* for
 
 int on_warning(TIFF* /*tiff*/, void* /*user*/, const char* /*module*/, const char* /*format*/,
                std::va_list /*values*/) {
-  return 1;  // of odd tags, never of pixels
+  return 1;  // only odd tags, never pixels
 }
 
 struct Close {
@@ -90,7 +90,8 @@ Value field(TIFF& tiff, std::uint32_t tag) {
   return value;
 }
 
-// What libtiff turns into colours as they are meant, and without code that nobody keeps (old JPEG).
+// Refuses old JPEG, compressions without a codec, and samples that are not unsigned integers:
+// libtiff would not give the meant colours.
 void check_kind(TIFF& tiff) {
   const auto compression = field<std::uint16_t>(tiff, TIFFTAG_COMPRESSION);
   if (compression == COMPRESSION_OJPEG || TIFFIsCODECConfigured(compression) == 0) {
@@ -114,8 +115,8 @@ void check_strips(TIFF& tiff, std::int64_t width, std::int64_t height) {
   }
 }
 
-// Whether colours were multiplied with alpha. libtiff would multiply others; that they are is said
-// of all, so that it leaves them as they are.
+// True if the colours were multiplied with alpha. libtiff would multiply the others, so every
+// picture is marked as multiplied, which leaves its colours as they are.
 bool take_alpha(TIFF& tiff) {
   std::uint16_t count = 0;
   std::uint16_t* kinds = nullptr;

@@ -1,4 +1,4 @@
-// What parquet_library.h promises, over Arrow. Nothing of Arrow leaves this file: its statuses and
+// Implements parquet_library.h over Arrow. Nothing of Arrow leaves this file: its statuses and
 // exceptions become std::runtime_error.
 #include "app/parquet/parquet_library.h"
 

@@ -19,19 +19,19 @@ struct ParquetCell {
     kJson,    // anything else
   };
   Kind kind = Kind::kNull;
-  std::string text;         // of a number and a truth value the JSON
-  std::int64_t number = 0;  // of kNumber
+  std::string text;         // a number or a truth value as JSON
+  std::int64_t number = 0;  // kNumber only
 };
 
-// The rows of one file, from the first to the last; one thread. What is wrong with the file is a
-// std::runtime_error without the file's name.
+// The rows of one file, from the first to the last; one thread. Throws std::runtime_error, without
+// the file's name, for a damaged file.
 class ParquetRows {
  public:
   virtual ~ParquetRows() = default;
 
-  // Those that are read, in the file's order.
+  // The columns that are read, in the file's order.
   virtual const std::vector<std::string>& columns() const = 0;
-  // What Hugging Face's datasets noted of the columns, JSON; "" where they did not.
+  // Metadata that Hugging Face's datasets wrote about the columns, JSON; "" if there are none.
   virtual std::string huggingface() const = 0;
   // A cell for each column; false after the last row.
   virtual bool next(std::vector<ParquetCell>& row) = 0;

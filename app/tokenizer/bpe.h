@@ -14,10 +14,10 @@
 namespace scaletrain::app {
 
 using Vocabulary = std::unordered_map<std::string, std::uint32_t>;
-using Merges = std::vector<std::pair<std::string, std::string>>;  // by rank
+using Merges = std::vector<std::pair<std::string, std::string>>;  // in order of rank
 
 struct BpeOptions {
-  bool byte_level = false;     // what is merged at first are bytes; otherwise characters
+  bool byte_level = false;     // merges begin at bytes; otherwise at characters
   bool byte_fallback = false;  // an unknown character becomes tokens "<0x00>" to "<0xFF>"
   bool whole_words = false;    // a piece that is a token is that token, whatever the merges say
   std::optional<std::uint32_t> unknown{};  // for what has no token; otherwise it is left out
@@ -44,7 +44,7 @@ class Bpe {
 
   Vocabulary vocabulary_;
   BpeOptions options_;
-  std::unordered_map<std::uint64_t, Merge> merges_;  // by left << 32 | right
+  std::unordered_map<std::uint64_t, Merge> merges_;  // key: left << 32 | right
   std::vector<std::uint32_t> bytes_;                 // the token of each, where all have one
 };
 

@@ -31,7 +31,7 @@ constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
 // Ids below this, or below the file's number of bytes, are allowed: a list of all tokens takes
 // memory for each id up to the largest.
 constexpr std::int64_t kAlwaysAllowedIds = 1 << 16;
-// What ends a document, by the names that published models give it.
+// End-of-document tokens of published models, by name.
 constexpr const char* kGpt2End = "<|endoftext|>";
 constexpr std::array kUsualEnds{kGpt2End, "<|end_of_text|>", "</s>", "<eos>",
                                 "<|end▁of▁sentence|>"};
@@ -102,7 +102,7 @@ struct Added {
   std::vector<std::uint32_t> special;
 };
 
-// What the tokens of `vocabulary` and `added` stand for; `sign` is that of a blank.
+// Bytes of the tokens of `vocabulary` and `added`, by id; `sign` stands for a blank in them.
 std::vector<std::string> bytes_of_tokens(const Vocabulary& vocabulary, const Added& added,
                                          const BpeOptions& options, const std::string& sign) {
   std::uint32_t size = 0;
@@ -151,7 +151,7 @@ std::uint32_t find_end(const fs::path& path, const std::string& asked, const Voc
       "name one of its tokens: --end-of-text TEXT");
 }
 
-// What a file says, beside its steps.
+// Contents of a tokenizer file, without its steps.
 struct BpeParts {
   Vocabulary vocabulary;
   Added added;

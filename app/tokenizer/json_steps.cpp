@@ -39,7 +39,7 @@ void for_each_of(const json& what, const char* key, const std::function<void(con
   for (const json& one : what.at(key)) for_each_of(one, key, call);
 }
 
-// What means something else to PCRE2 than to Hugging Face's tokenizers.
+// True if PCRE2 may read the expression differently than Hugging Face's tokenizers.
 bool is_ambiguous(const std::string& expression) {
   constexpr std::array kSigns{"\\w", "\\W", "\\b", "\\B", "\\h", "\\H", "&&"};
   return std::any_of(kSigns.begin(), kSigns.end(),

@@ -20,7 +20,7 @@ void add_pre_tokenizer(const nlohmann::json& pre_tokenizer, const std::string& p
 // GPT-2's way to cut text into words.
 void add_gpt2_words(const std::string& place, Steps& steps);
 
-// Whether "pre_tokenizer" turns bytes into characters of their own.
+// True if "pre_tokenizer" has a ByteLevel step, which maps each byte to a printable character.
 bool is_byte_level(const nlohmann::json& pre_tokenizer);
 
 // The sign that stands for a blank in tokens; "" where none does.

@@ -19,9 +19,9 @@ namespace scaletrain::app {
 namespace {
 
 // Numbers of fields in sentencepiece_model.proto.
-constexpr std::uint32_t kPieces = 1, kNormalizer = 3, kDenormalizer = 5;  // of ModelProto
-constexpr std::uint32_t kPieceText = 1, kPieceScore = 2, kPieceType = 3;  // of SentencePiece
-constexpr std::uint32_t kCharsMap = 2;                                    // of NormalizerSpec
+constexpr std::uint32_t kPieces = 1, kNormalizer = 3, kDenormalizer = 5;  // ModelProto
+constexpr std::uint32_t kPieceText = 1, kPieceScore = 2, kPieceType = 3;  // SentencePiece
+constexpr std::uint32_t kCharsMap = 2;                                    // NormalizerSpec
 constexpr std::int32_t kUserDefined = 4, kByte = 6;                       // types of a piece
 // The library's buffer for the user-defined pieces that are prefixes of one text.
 constexpr std::size_t kMostPrefixes = 64;

@@ -11,8 +11,8 @@ namespace scaletrain::app {
 struct ProtobufField {
   std::uint32_t number = 0;
   std::uint32_t wire_type = 0;
-  std::uint64_t value = 0;   // of a number
-  std::string_view bytes{};  // of a string, bytes or a message; a part of the message
+  std::uint64_t value = 0;   // for numbers
+  std::string_view bytes{};  // for strings, bytes and messages; points into the message
 
   bool is_varint() const { return wire_type == 0; }
   bool is_bytes() const { return wire_type == 2; }

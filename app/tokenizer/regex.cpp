@@ -12,7 +12,7 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::size_t kMessageBytes = 256;
-// Of the compiled matcher's own stack, which grows with what an expression has to remember.
+// Size of the compiled matcher's own stack, which grows with the state that an expression needs.
 constexpr std::size_t kFirstStackBytes = 32 << 10, kMostStackBytes = 64 << 20;
 
 std::string message_of(int code) {
@@ -21,7 +21,7 @@ std::string message_of(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-// What a match needs and a thread can use again.
+// Reusable memory of a match, for one thread.
 class Workspace {
  public:
   Workspace()

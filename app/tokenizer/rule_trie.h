@@ -11,9 +11,9 @@
 
 namespace scaletrain::app {
 
-// What of `rules` would make a search in the trie leave the trie, the strings or the library's
-// buffer of 32 results, or make a text more than 256 times longer; nullopt for sound rules. Empty
-// rules are sound.
+// Checks the compiled normalization rules of a SentencePiece model. Returns what is wrong if a
+// search would leave the trie, the strings or the library's buffer of 32 results, or if a text
+// could become more than 256 times longer; nullopt for sound rules. Empty rules are sound.
 std::optional<std::string> damage_of_rules(std::string_view rules);
 
 }  // namespace scaletrain::app

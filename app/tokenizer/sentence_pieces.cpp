@@ -45,7 +45,7 @@ class PieceTokenizer : public Tokenizer {
     const std::string& piece = processor_.IdToPiece(id);
     return processor_.IsByte(id) ? *byte_of_name(piece) : replace_all(piece, kBlankSign, " ");
   }
-  bool takes_any_bytes() const override { return true; }  // what is not UTF-8 becomes U+FFFD
+  bool takes_any_bytes() const override { return true; }  // invalid UTF-8 becomes U+FFFD
   std::uint32_t vocab_size() const override {
     return static_cast<std::uint32_t>(processor_.GetPieceSize());
   }

@@ -1,4 +1,4 @@
-// What happens to a document before its pieces are encoded: a chain of steps, each of which hands
+// Preprocessing of a document before its pieces are encoded: a chain of steps, each of which passes
 // text or parts of it to the next. Their names and meanings are those of Hugging Face's tokenizers.
 #pragma once
 
@@ -57,7 +57,7 @@ class NormalForm : public TextStep {
 
 class Prepend : public TextStep {
  public:
-  // `unless_there`: not before what begins with it.
+  // `unless_there`: leaves a text alone that already begins with `before`.
   Prepend(std::string before, bool unless_there, bool only_first)
       : before_(std::move(before)), unless_there_(unless_there), only_first_(only_first) {}
   void apply(std::string_view text, bool first, Tokens& tokens) const override;

@@ -14,8 +14,8 @@ struct Bounds {
   unsigned char least = 0x80, most = 0xBF;
 };
 
-// What the second byte may be behind `first`: neither a longer form than needed, nor half of a
-// pair, nor beyond U+10FFFF (The Unicode Standard, table 3-7).
+// Allowed range of the second byte after `first`: excludes overlong forms, surrogate halves and
+// code points beyond U+10FFFF (The Unicode Standard, table 3-7).
 Bounds second_byte(unsigned char first) {
   if (first == 0xE0) return {.least = 0xA0};
   if (first == 0xED) return {.most = 0x9F};

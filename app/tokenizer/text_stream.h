@@ -8,7 +8,7 @@ namespace scaletrain::app {
 
 class TextStream {
  public:
-  // Takes `bytes`; the result: the characters that are whole by now. What is not UTF-8 becomes
+  // Appends `bytes` and returns the characters that are complete by now. Invalid UTF-8 becomes
   // U+FFFD, as in Python: one for as many bytes as could have begun a character.
   std::string add(std::string_view bytes);
 

@@ -19,8 +19,8 @@ class Tokenizer {
   virtual std::vector<std::uint32_t> encode(std::string_view text) const = 0;
   virtual bool takes_any_bytes() const { return false; }
 
-  // What a token stands for within a text, maybe a part of a character; "" for one that stands for
-  // no text (the end of a document) or that there is not. Any thread.
+  // Bytes of a token within a text, maybe a part of a character; "" for an invalid token or one
+  // without text (the end of a document). Any thread.
   virtual std::string bytes_of(std::uint32_t token) const = 0;
 
   virtual std::uint32_t vocab_size() const = 0;
@@ -28,11 +28,11 @@ class Tokenizer {
   virtual std::string name() const = 0;  // for NAME.tokens.json
 };
 
-// Whether encode() puts a blank before a document's first word: what the tokens of a whole document
-// stand for begins with it.
+// True if encode() puts a blank before a document's first word: the text of a whole document's
+// tokens then begins with it.
 bool adds_blank(const Tokenizer& tokenizer);
 
-// What make_tokenizer takes, for help and errors.
+// Tokenizers that make_tokenizer() accepts, for help and errors.
 inline constexpr const char* kTokenizers =
     "bytes: a token for each byte; NAME.model: SentencePiece's; tokenizer.json, or its folder: "
     "byte-pair tokenizers of Hugging Face; a folder with vocab.json and merges.txt: GPT-2's";

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBytes = 256;
 
-std::string two_bytes(unsigned code) {  // of U+0080 to U+07FF
+std::string two_bytes(unsigned code) {  // U+0080 to U+07FF
   return {static_cast<char>(0xC0U | code >> 6U), static_cast<char>(0x80U | (code & 0x3FU))};
 }
 

@@ -1,4 +1,4 @@
-// Characters of UTF-8, and bytes as the texts that stand for them in vocabularies.
+// UTF-8 characters, and the texts that stand for single bytes in vocabularies.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ const std::string& byte_as_text(unsigned char byte);
 
 std::string bytes_as_text(std::string_view bytes);
 
-// The reverse; a character that stands for no byte is itself.
+// Inverse of bytes_as_text(); a character that stands for no byte is kept.
 std::string text_as_bytes(std::string_view text);
 
 // The byte of "<0x0A>"; nullopt for any other text.

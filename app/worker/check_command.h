@@ -1,4 +1,4 @@
-// What `scaletrain doctor` asks this program: that it starts with its LibTorch, and that ranks
+// Checks of `scaletrain doctor` that need this program: it starts with its LibTorch, and ranks
 // reach each other.
 #pragma once
 

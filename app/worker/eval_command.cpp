@@ -46,7 +46,7 @@ class Samples {
     const data::SamplePlace place = offsets_.locate(position);
     return set_->read(place.shard, place.sample);
   }
-  // Of a folder's files the names alone may be those of several classes.
+  // Adds the class folder: files of several folders may have the same name.
   std::string key_of(const data::RawSample& sample) const {
     return of_folder_ ? fmt::format("{}/{}", sample.shard, sample.key) : sample.key;
   }
@@ -91,8 +91,8 @@ void write_page(const std::string& path, const Samples& samples,
   write_file(path, report::mistakes_page(evaluation, pictures));
 }
 
-// What is kept of single samples while a set is evaluated: of a task with classes alone, and only
-// what is shown.
+// Per-sample results kept during an evaluation: only for tasks with classes, and only as far as
+// they are shown or written.
 class Kept {
  public:
   Kept(const recipe::EvaluationRequest& asked, const task::Task& task) {
@@ -112,7 +112,7 @@ class Kept {
         };
   }
 
-  // Every rank calls it.
+  // Gathers the results of all ranks; every rank calls it.
   void gather(dist::Group& ranks) {
     if (one_each_) classes = one_each_->gather(ranks);
     if (many_each_) class_sets = many_each_->gather(ranks);
@@ -126,7 +126,7 @@ class Kept {
   std::optional<report::ClassSetPredictions> many_each_;
 };
 
-// What rank 0 shows and writes.
+// Prints the results and writes the files of an evaluation; rank 0 only.
 void report_all(const recipe::EvaluationRequest& asked, const train::Run& run, task::Split split,
                 report::Evaluation evaluation, const Kept& kept,
                 const std::vector<std::string>& names) {

@@ -126,7 +126,7 @@ const char* name_of(generate::End end) {
   throw core::InternalError("generate", "a text has no end", "");
 }
 
-// What continues texts; all of it outlives it.
+// Continues texts. Its references must outlive it.
 class Continuer {
  public:
   Continuer(const recipe::Generation& asked, train::Run& run, const RunTokenizer& tokenizer)

@@ -62,7 +62,7 @@ Input open_shards(const recipe::PredictionRequest& asked, const recipe::Recipe& 
                                       {.warns = warns, .ignores_classes = true})};
 }
 
-// Of the ranks, one warns.
+// Opens shards or images. `warns` is set on one rank only.
 Input open_input(const recipe::PredictionRequest& asked, const recipe::Recipe& recipe, bool warns) {
   const auto shards = std::count_if(asked.inputs.begin(), asked.inputs.end(), is_shard);
   if (shards == std::ssize(asked.inputs)) return open_shards(asked, recipe, warns);
@@ -81,7 +81,7 @@ Input open_input(const recipe::PredictionRequest& asked, const recipe::Recipe& r
   return input;
 }
 
-// Lines of one kind for each image, in order.
+// Prediction lines for tasks with classes, one per image in order.
 class LabelLines {
  public:
   LabelLines(const recipe::PredictionRequest& asked, std::vector<std::string> names)
@@ -180,8 +180,8 @@ std::unique_ptr<data::BatchStream> open_stream(const train::Run& run, const core
   return data::eval_images(images, options, slice, *run.sets.pool);
 }
 
-// Predicts of all images, batch by batch on each rank, and rank 0 prints as they come; how many do
-// not decode on any rank, each with a warning. Every rank calls it.
+// Predicts all images, batch by batch on each rank; rank 0 prints the results as they come. Returns
+// how many do not decode on any rank, each with a warning. Every rank calls it.
 std::int64_t predict_all(train::Run& run, const core::WorkerEnv& env,
                          const std::shared_ptr<const data::Dataset>& images, std::int64_t top,
                          LabelLines& printer) {

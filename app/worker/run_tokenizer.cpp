@@ -38,7 +38,7 @@ std::optional<FoundCard> card_of(const recipe::Recipe& recipe) {
   return FoundCard{*path, format::parse_token_card(*text, core::shown_path(*path))};
 }
 
-// Where the card's tokenizer may be: its name comes before the checksum.
+// File of the card's tokenizer: its name precedes the checksum in the card.
 std::string file_of(const FoundCard& found) {
   const std::string& name = found.card.tokenizer;
   if (name == "bytes") return name;

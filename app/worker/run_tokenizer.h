@@ -15,13 +15,13 @@ namespace scaletrain::app {
 
 struct RunTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;
-  std::int64_t end_of_text = 0;  // that of the token files, where they can be found
+  std::int64_t end_of_text = 0;  // taken from the card of the token files if found
 };
 
-// The one that is asked for, or otherwise that of the card of `recipe`'s token files: a tokenizer's
-// file is looked for beside them and in the working directory. Throws core::UsageError where it is
-// not to be found, is another than the card's, or has more tokens than the model; and what
-// make_tokenizer throws.
+// Opens the tokenizer that `asked` names, otherwise the one in the card of `recipe`'s token files,
+// whose file is looked for beside them and in the working directory. Throws core::UsageError if it
+// is not found, differs from the card's, or has more tokens than the model; and whatever
+// make_tokenizer() throws.
 RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation& asked);
 
 }  // namespace scaletrain::app

@@ -45,8 +45,8 @@ constexpr std::string_view kUsage =
     "       scaletrain-worker loopback cpu|cuda\n"
     "Started by `scaletrain launch`; a person starts that.";
 
-// Memory that a step has freed is kept for the next one. Given back to the system, as the allocator
-// does with large blocks, it costs a page fault for each 4 kB of each step.
+// Keeps memory that a step has freed for the next one. If the allocator returned large blocks to
+// the system, each step would take a page fault for every 4 kB.
 void keep_freed_memory() {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());

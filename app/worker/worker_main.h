@@ -14,7 +14,7 @@ struct OwnModel {
   nn::Factory make = nullptr;
 };
 
-// What a worker has beside the models of lib/recipe/models.def.
+// Models of a worker beside those of lib/recipe/models.def.
 struct Additions {
   std::vector<OwnModel> models;
 };

@@ -9,17 +9,17 @@
 
 namespace scaletrain::data {
 
-// Of each operation at level 1; at level 0 it changes nothing.
+// Strength of each operation at level 1; at level 0 an operation changes nothing.
 struct Magnitudes {
   double shear = 0.3;
-  double translate = 150.0 / 331.0;  // of the width or height
-  double translate_pixels = 0;       // more than 0: instead of that
+  double translate = 150.0 / 331.0;  // fraction of the width or height
+  double translate_pixels = 0;       // in pixels; replaces `translate` where above 0
   double degrees = 30;
-  double enhance = 0.9;        // of brightness, color, contrast and sharpness: away from 1
-  double posterized_bits = 4;  // of 8
+  double enhance = 0.9;        // brightness, color, contrast, sharpness: distance from factor 1
+  double posterized_bits = 4;  // bits taken away, out of 8
 };
 
-// What RandAugment and TrivialAugment choose from.
+// Operations that RandAugment and TrivialAugment draw from.
 inline constexpr std::array kLeveledOps{
     ImageOp::kIdentity,     ImageOp::kShearX,    ImageOp::kShearY,     ImageOp::kTranslateX,
     ImageOp::kTranslateY,   ImageOp::kRotate,    ImageOp::kBrightness, ImageOp::kColor,

@@ -1,4 +1,4 @@
-// The colour that normalises to about 0: what is left empty is filled with it.
+// The colour that normalises to about 0; transforms fill empty pixels with it.
 #pragma once
 
 #include <cmath>

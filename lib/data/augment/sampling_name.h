@@ -1,4 +1,4 @@
-// How moved pixels are read, by the names that recipes have for it.
+// Interpolation of moved pixels by its name in recipes.
 #pragma once
 
 #include <string_view>

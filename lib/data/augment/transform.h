@@ -1,5 +1,5 @@
-// What is done to a training image at random, by name (lib/recipe/transforms.def): one file each in
-// lib/data/augment/transforms/.
+// Random data augmentation of training images, by name (lib/recipe/transforms.def): one file each
+// in lib/data/augment/transforms/.
 //
 // A crop chooses the view of the picture before it is decoded; transforms change the pixels of the
 // image of image_size x image_size that comes of it.
@@ -23,7 +23,7 @@ class Crop {
  public:
   virtual ~Crop() = default;
 
-  // Of a picture of width x height; the window is image_size x image_size.
+  // Chooses the view of a picture of width x height; its window is image_size x image_size.
   virtual View view(std::int64_t width, std::int64_t height, std::int64_t image_size,
                     core::Philox& draws) const = 0;
 };
@@ -46,7 +46,7 @@ class Transform {
 // A crop, and then transforms in their order.
 struct Transforms {
   std::unique_ptr<const Crop>
-      crop;  // null: the shorter side becomes image_size, of that the centre
+      crop;  // null: resizes the shorter side to image_size, crops the centre
   std::vector<std::unique_ptr<const Transform>> changes;
 
   View view(std::int64_t width, std::int64_t height, std::int64_t image_size,

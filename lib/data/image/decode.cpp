@@ -53,8 +53,8 @@ void Decoder::open_jpeg(std::string_view file) {
   check_pixels(jpeg_.width(), jpeg_.height(), options_.max_pixels);
 }
 
-// Where `body` fails on a JPEG it is run again, if that is wanted, with warnings of libjpeg as what
-// they are.
+// Runs `body`; if it fails on a JPEG and lenient decoding is on, runs it again with libjpeg's
+// warnings tolerated.
 template <class Body>
 void Decoder::with_patience(std::string_view file, const Body& body) {
   warning_.clear();

@@ -1,8 +1,8 @@
 // PNG, JPEG, WebP and rgb8 (docs/reference/formats/rgb8.md) files to 8-bit RGB.
 //
-// Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. What a file is its first
-// bytes say, since extensions are often wrong. Anything damaged, a warning of libjpeg too, is a
-// failure: a grey half must not be trained on, unless DecodeOptions says so.
+// Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. The format is recognised by
+// the file's first bytes, since extensions are often wrong. Anything damaged, a warning of libjpeg
+// too, is a failure: a grey half must not be trained on, unless DecodeOptions says so.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace scaletrain::data {
 
 struct DecodeOptions {
   bool exif_orientation = false;         // pictures are turned as EXIF says
-  bool lenient_jpeg = false;             // what libjpeg only warns about is decoded
-  std::int64_t max_pixels = kMaxPixels;  // of a picture
+  bool lenient_jpeg = false;             // JPEG: decodes despite libjpeg's warnings
+  std::int64_t max_pixels = kMaxPixels;  // limit of width * height
 };
 
 // Decoders with their working memory, for one thread. Everything throws std::invalid_argument
@@ -33,15 +33,14 @@ class Decoder {
   // The whole picture.
   void decode(std::string_view file, Image& image);
 
-  // The view that `view_of` chooses for the picture's size. Of a JPEG only what the view needs is
-  // decoded (damage outside may go unseen, a missing end does not), and where the view makes
-  // it at least 2 * kReserve times smaller, it is decoded at 1/2, 1/4 or 1/8 of its size.
-  // Without shrinking the result is that of decode() and Resizer::resize() to the last bit; with
-  // it, values of a photograph differ by less than 1 on the mean and by 20 at most
-  // (tests/data/view_test.py).
+  // The view that `view_of` chooses for the picture's size. A JPEG is decoded only where the view
+  // needs it (damage outside may go unseen, a missing end does not), and where the view makes it at
+  // least 2 * kReserve times smaller, it is decoded at 1/2, 1/4 or 1/8 of its size. Without
+  // shrinking the result is that of decode() and Resizer::resize() to the last bit; with it, values
+  // of a photograph differ by less than 1 on the mean and by 20 at most (tests/data/view_test.py).
   void decode_view(std::string_view file, const ViewOf& view_of, Image& out);
 
-  // What libjpeg warned of in the picture that was decoded last; "" for nothing.
+  // First warning of libjpeg about the picture that was decoded last; "" for none.
   const std::string& warning() const { return warning_; }
 
  private:
@@ -61,13 +60,14 @@ class Decoder {
   std::string warning_;
 };
 
-// True for a JPEG that a lenient decoder takes although libjpeg warns of it.
+// True if `file` is a JPEG that a lenient decoder accepts although libjpeg warns of it.
 bool decodes_leniently(std::string_view file, DecodeOptions options);
 
-// After shrinking, the picture is still so many times larger than the view makes it.
+// Smallest ratio of the shrunk picture's size to its size in the view.
 inline constexpr std::int64_t kReserve = 2;
 
-// One format; same errors. PNG through libpng, which Decoder asks where PlainPng does not do.
+// Decoders of one format, with the same errors. decode_png() uses libpng; Decoder falls back on it
+// if PlainPng cannot decode a file.
 void decode_png(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
 void decode_webp(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
 

@@ -22,7 +22,8 @@ constexpr int kRestartInterval = 4;  // MCUs
 
 std::string to_jpeg(const Image& image, int quality) {
   const int width = static_cast<int>(image.width), height = static_cast<int>(image.height);
-  // What restart markers take: themselves, what is filled up before them, larger numbers behind.
+  // Room for the restart markers: the markers themselves, the padding before them, and larger DC
+  // differences after them.
   const std::int64_t spare = (image.width / kMcu + 1) * (image.height / kMcu + 1) * kMcu;
   std::string file(tjBufSize(width, height, TJSAMP_420) + static_cast<std::size_t>(spare), '\0');
   auto* bytes = reinterpret_cast<unsigned char*>(file.data());
@@ -43,7 +44,7 @@ std::string to_jpeg(const Image& image, int quality) {
     info.optimize_coding = TRUE;  // takes twice as many bytes off as the markers add
     jpeg_start_compress(&info, TRUE);
     while (info.next_scanline < info.image_height) {
-      auto* row = const_cast<JSAMPROW>(image.row(info.next_scanline));  // which is only read
+      auto* row = const_cast<JSAMPROW>(image.row(info.next_scanline));  // libjpeg only reads it
       jpeg_write_scanlines(&info, &row, 1);
     }
     jpeg_finish_compress(&info);

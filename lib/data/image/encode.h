@@ -14,11 +14,11 @@ std::string to_jpeg(const Image& image, int quality);
 std::string to_png(const Image& image);
 std::string to_rgb8(const Image& image);  // docs/reference/formats/rgb8.md
 
-// What `--reencode` names.
+// Target format of `--reencode`.
 struct Encoding {
   enum class Kind { kJpeg, kPng, kRaw };
   Kind kind = Kind::kJpeg;
-  int quality = 90;  // of kJpeg
+  int quality = 90;  // JPEG only
 
   std::string extension() const;
 };

@@ -47,9 +47,9 @@ int tiff_orientation(std::string_view bytes) {
 // Chunks of PNG have their length, big-endian, before their name and 4 bytes of sum at their end;
 // those of RIFF have it, little-endian, behind their name, and begin at even places.
 struct ChunkLayout {
-  std::size_t first;  // where the first chunk begins
+  std::size_t first;  // offset of the first chunk
   bool is_little, name_first, has_sum;
-  std::string_view name;  // of the one that is looked for
+  std::string_view name;  // chunk to look for
 };
 
 std::string_view find_chunk(std::string_view file, const ChunkLayout& layout) {

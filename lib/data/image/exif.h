@@ -12,11 +12,12 @@ namespace scaletrain::data {
 // 1..8, or 0 where `segment` (from "Exif" on) says none or is no EXIF.
 int exif_orientation(std::string_view segment);
 
-// Of a whole file; 0 also where its chunks are damaged, which the decoder reports.
+// EXIF orientation of a whole file; 0 also if its chunks are damaged, which the decoder reports.
 int png_orientation(std::string_view file);
 int webp_orientation(std::string_view file);
 
-// Turns `image`, as stored, upright; `spare` is working memory. 1 changes nothing.
+// Rotates or mirrors the stored `image` upright; `spare` is working memory. Orientation 1 changes
+// nothing.
 void apply_orientation(int orientation, Image& image, Image& spare);
 
 }  // namespace scaletrain::data

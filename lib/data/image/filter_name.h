@@ -1,4 +1,4 @@
-// Filters by the names that recipes have for them.
+// Resize filters by their names in recipes.
 #pragma once
 
 #include <string_view>

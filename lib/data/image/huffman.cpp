@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::uint8_t kEscape = 0xff;
 constexpr int kFirstRestart = 0xd0, kRestarts = 8;  // markers, which come in turn
-constexpr int kEndRun = 128;  // of the code that ends a block: leads behind every coefficient
+constexpr int kEndRun = 128;  // the end-of-block code as a run: passes every coefficient
 
 // Above what kMostBlocks blocks can take: 64 coefficients of at most 16 + 15 bits each.
 constexpr std::size_t kPadding = 4096;
 
-// Where coefficient k of the file's order stands; what leads behind the block is the last, as in
-// libjpeg.
+// Position in the block of coefficient k in zigzag order; every k past the end maps to the last
+// position, as in libjpeg.
 constexpr auto kPlaces = [] {
   constexpr std::array<std::uint8_t, 64> kZigZag{
       0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
@@ -46,14 +46,14 @@ inline void drop(HuffmanBits& bits, int count) {
   bits.count -= count;
 }
 
-// Of 1 to 15 bits.
+// Reads a signed number of `size` bits, 1 to 15.
 inline std::int32_t read_number(HuffmanBits& bits, int size) {
   const auto number = static_cast<std::int32_t>(bits.buffer >> (64 - size));
   drop(bits, size);
   return signed_value(number, size);
 }
 
-// Where one look-up is not enough; -1 for none.
+// Completes a symbol whose code may be longer than one look-up; returns -1 for an invalid code.
 inline int read_symbol(HuffmanBits& bits, const HuffmanTable& table, HuffmanTable::Entry entry) {
   HuffmanTable::Code code{entry.run(), entry.value()};
   if (code.length == 0) code = table.long_code(bits.buffer);

@@ -24,8 +24,8 @@ class HuffmanTable {
  public:
   static constexpr int kLookupBits = 11;
 
-  // What the next bits mean, in one number that a register takes. With bits() > 0 these are all of
-  // a coefficient: run() zeros and then value(). Otherwise run() is the length of the code and
+  // Decoded meaning of the next bits, packed into 32 bits. With bits() > 0 they hold a whole
+  // coefficient: run() zeros and then value(). Otherwise run() is the length of the code and
   // value() its symbol; a length of 0: the code is longer than kLookupBits.
   class Entry {
    public:
@@ -60,15 +60,15 @@ class HuffmanTable {
   HuffmanCodes codes_;
   bool is_ready_ = false;
   std::array<Entry, 1U << kLookupBits> entries_{};
-  std::array<std::int32_t, kMaxCodeBits + 1> last_code_{};  // of each length; -1: none
-  std::array<std::int32_t, kMaxCodeBits + 1> offset_{};     // from a code to its symbol's place
+  std::array<std::int32_t, kMaxCodeBits + 1> last_code_{};  // for each code length; -1: none
+  std::array<std::int32_t, kMaxCodeBits + 1> offset_{};     // code + offset: index of its symbol
 };
 
-// Where a reader of bits is.
+// Position of the bit reader.
 struct HuffmanBits {
   const std::uint8_t* next = nullptr;
   std::uint64_t buffer = 0;  // the next bits from the top on
-  int count = 0;             // of it that are known
+  int count = 0;             // valid bits in `buffer`
 };
 
 // The data of one scan: one piece, or several with restart markers between them, each of which can
@@ -92,12 +92,12 @@ class HuffmanScan {
 
   // Whole bytes of the piece that no block has touched yet.
   std::int64_t left() const { return end_ - bits_.next + bits_.count / 8; }
-  // Whether the blocks had more bits than the piece has.
+  // True if the blocks took more bits than the piece has.
   bool overrun() const { return 8 * (bits_.next - end_) > bits_.count; }
 
  private:
   std::vector<std::uint8_t> data_;  // the pieces one after another, with zeros behind them
-  std::vector<std::int64_t> ends_;  // of the pieces in it
+  std::vector<std::int64_t> ends_;  // end of each piece in data_
   const std::uint8_t* end_ = nullptr;
   HuffmanBits bits_;
 };

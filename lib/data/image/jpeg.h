@@ -3,7 +3,7 @@
 // A warning of the library is a failure, unless it is tolerated. A part is what the same part of
 // the whole would be, but costs less: rows below it are not read, columns beside it are not
 // transformed, what restart markers set apart from it is passed over, and a picture may be shrunk
-// by 2, 4 or 8 on the way out of the frequency domain. Behind a part only the file's end marker is
+// by 2, 4 or 8 on the way out of the frequency domain. After a part only the file's end marker is
 // looked for: a truncated file fails, other damage outside the part may go unseen.
 #pragma once
 
@@ -23,8 +23,8 @@ class Jpeg {
   Jpeg();
   ~Jpeg();
 
-  // Whether what libjpeg only warns about is decoded; what it warned of first since then, "" for
-  // nothing.
+  // If `tolerates`, decodes despite libjpeg's warnings. warning() returns the first one since then,
+  // "" for none.
   void tolerate(bool tolerates);
   const char* warning() const;
 
@@ -32,10 +32,11 @@ class Jpeg {
   void open(std::string_view file);
   std::int64_t width() const;
   std::int64_t height() const;
-  int orientation() const;  // EXIF's, 1..8; 1 where the file has none
+  int orientation() const;  // EXIF orientation, 1..8; 1 if the file has none
 
-  // What comes after open(), once: the whole picture, or of the picture shrunk by `shrink` (1, 2, 4
-  // or 8) at least `part`. Returns the place of the image's first pixel.
+  // Call one of them once after open(): decode() gives the whole picture, decode_part() at least
+  // `part` of the picture shrunk by `shrink` (1, 2, 4 or 8) and returns the place of its first
+  // pixel.
   void decode(Image& image);
   struct Corner {
     std::int64_t left = 0, top = 0;

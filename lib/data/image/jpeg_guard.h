@@ -1,5 +1,5 @@
-// libjpeg's failures, its warnings among them, as a return value. They are long jumps: between
-// run() and the calls that may jump to it lives no object with a destructor.
+// Turns libjpeg's failures, including its warnings, into a return value. It uses longjmp: no object
+// with a destructor may live between run() and the library calls inside it.
 #pragma once
 
 #include <array>
@@ -31,9 +31,9 @@ class JpegGuard {
     body();
     return true;
   }
-  const char* message() const { return message_.data(); }  // of the last failure
+  const char* message() const { return message_.data(); }  // the last failure
 
-  // Whether warnings are no failures; the first since then is kept, "" for none.
+  // If `tolerates`, warnings are not failures; warning() keeps the first one, "" for none.
   void tolerate(bool tolerates) {
     tolerates_ = tolerates;
     warning_.fill('\0');

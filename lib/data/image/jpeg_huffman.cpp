@@ -18,7 +18,7 @@
 namespace scaletrain::data {
 
 struct JpegHuffman::State {
-  // What libjpeg is given the address of.
+  // libjpeg holds a pointer to `methods`, from which the callbacks reach the state.
   struct Methods {
     jpeg_entropy_decoder methods = {};
     State* state = nullptr;
@@ -28,12 +28,12 @@ struct JpegHuffman::State {
   std::array<HuffmanTable, NUM_HUFF_TBLS> dc_tables, ac_tables;
   struct Block {
     const HuffmanTable *dc_table = nullptr, *ac_table = nullptr;
-    std::int32_t* dc = nullptr;  // of its component
+    std::int32_t* dc = nullptr;  // predictor of the block's component
   };
-  std::array<Block, D_MAX_BLOCKS_IN_MCU> blocks;  // of one MCU
+  std::array<Block, D_MAX_BLOCKS_IN_MCU> blocks;  // blocks of one MCU
   std::size_t block_count = 0;
   std::array<std::int32_t, MAX_COMPS_IN_SCAN> dc{};
-  std::array<std::int16_t, HuffmanScan::kCoefficients> unwanted{};  // of a block that is skipped
+  std::array<std::int16_t, HuffmanScan::kCoefficients> unwanted{};  // receives a skipped block
 
   // MCUs by their numbers in the picture.
   std::int64_t count = 0, interval = 0;  // all; those between two restart markers

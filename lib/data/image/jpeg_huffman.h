@@ -1,7 +1,7 @@
 // Our Huffman decoder (lib/data/image/huffman.h) in the place of libjpeg's own, by the method
-// pointer that jpegint.h gives: libjpeg takes the same coefficients from it and does the rest. What
-// libjpeg skips, or does not transform, is read only where something behind it cannot be read
-// otherwise.
+// pointer that jpegint.h gives: libjpeg takes the same coefficients from it and does the rest.
+// Blocks that libjpeg skips or does not transform are read only if later blocks cannot be read
+// without them.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ class JpegHuffman {
   // with some message: libjpeg alone says what it is.
   bool take_over(jpeg_decompress_struct& info);
 
-  // Whether the picture ends where its data does; after its last row. True too where the end of
-  // that row was not wanted.
+  // True if the data end with the picture; call after the last row. Also true if the end of that
+  // row was not asked for.
   bool at_end() const;
 
  private:

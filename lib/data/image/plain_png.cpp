@@ -62,7 +62,7 @@ using Words = std::uint32_t __attribute__((vector_size(16)));
 
 constexpr std::size_t kLoad = 4;  // bytes that are read at a pixel, whatever it has
 
-// By shuffles, since GCC 12 converts vectors of bytes one by one.
+// Widens bytes to 16 bits by shuffles, since GCC 12 converts vectors of bytes one by one.
 Shorts load(const std::uint8_t* pixel) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, pixel, kLoad);

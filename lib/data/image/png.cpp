@@ -15,7 +15,7 @@
 namespace scaletrain::data {
 namespace {
 
-// What libpng's callbacks see.
+// State of libpng's callbacks.
 struct Source {
   const unsigned char* data;
   std::size_t bytes;

@@ -21,9 +21,9 @@ class Resizer {
   // The view of `image`, the whole picture.
   void resize(const ImageView& image, const View& view, Image& out);
 
-  // The same in two steps, for a picture that is decoded in part: first the pixels that the view
-  // needs, in a picture shrunk by `shrink`; then the view, from an image that has at least them and
-  // whose first pixel is (left, top) of that picture.
+  // The two steps of resize(), for a picture that is decoded in part. prepare() returns the pixels
+  // that the view needs of the picture shrunk by `shrink`. finish() computes the view from an image
+  // that has at least them and whose first pixel is (left, top) of the shrunk picture.
   Box prepare(const View& view, std::int64_t shrink);
   void finish(const ImageView& image, std::int64_t left, std::int64_t top, Image& out);
 
@@ -35,7 +35,7 @@ class Resizer {
   RowWeights row_weights_;
   ColumnWeights column_weights_;
   std::vector<std::uint8_t> rows_;  // after the horizontal pass
-  std::int64_t stride_ = 0;         // of them
+  std::int64_t stride_ = 0;         // bytes from row to row of `rows_`
   // Copies of rows that end too near to the end of the image's memory.
   std::vector<std::uint8_t> padded_, padded2_;
 };

@@ -17,8 +17,8 @@ class ResizeAxis {
     double begin = 0, size = 0;  // the source, from pixel `first` on
     std::int64_t first = 0;      // pixels of the image that belong to it
     std::int64_t count = 0;
-    std::int64_t full = 0;  // what the source becomes
-    Range window;           // the part of that which is computed
+    std::int64_t full = 0;  // pixels that the source is resized to
+    Range window;           // computed part of these pixels
     Filter filter = Filter::kBilinear;
 
     bool operator==(const Plan&) const = default;
@@ -34,7 +34,7 @@ class ResizeAxis {
     std::int64_t first = 0, count = 0;  // pixels of the image
     const std::int32_t* weights = nullptr;
   };
-  Taps at(std::int64_t index) const;  // of pixel window.begin + index
+  Taps at(std::int64_t index) const;  // weights of pixel window.begin + index
   Range needed() const;               // pixels of the image that the window reads
   std::int64_t size() const { return plan_.window.size; }
   std::int64_t most_taps() const { return most_taps_; }
@@ -43,7 +43,7 @@ class ResizeAxis {
   Plan plan_;
   std::vector<std::int64_t> first_, count_;
   std::vector<std::int32_t> weights_;
-  std::vector<double> exact_;  // of one pixel
+  std::vector<double> exact_;  // weights of one pixel
   std::int64_t stride_ = 0, most_taps_ = 0;
 };
 

@@ -14,16 +14,17 @@ namespace scaletrain::data {
 
 // The weights of an axis laid out for rows of RGB pixels: four source pixels at a time.
 struct RowWeights {
-  static constexpr std::int64_t kPixels = 4;  // of a group
+  static constexpr std::int64_t kPixels = 4;  // source pixels of a group
 
-  // What two groups of eight 16-bit values are multiplied with: red, green and blue of the first
-  // and second pixel side by side, and nothing; the same of the third and fourth.
+  // Factors of two vectors of eight 16-bit values. The first has red, green and blue of the first
+  // and second pixel side by side, then two unused values; the second has the third and fourth
+  // pixel.
   struct Group {
     std::int16_t upper[16];  // NOLINT(modernize-avoid-c-arrays): as registers have it
     std::int16_t lower[16];  // NOLINT(modernize-avoid-c-arrays)
   };
   std::vector<Group> groups;
-  std::vector<std::int32_t> first;  // of each pixel of the result: byte of its first source pixel
+  std::vector<std::int32_t> first;  // result pixel -> byte of its first source pixel
   std::int64_t per_pixel = 0;       // groups
   std::int64_t most_taps = 0;       // source pixels that make up one of the result
   std::int64_t reach = 0;           // bytes of a row that are read
@@ -39,9 +40,9 @@ struct ColumnWeights {
     std::int16_t lower[2];  // NOLINT(modernize-avoid-c-arrays)
   };
   std::vector<Pair> pairs;
-  std::int64_t per_row = 0;  // of the result
+  std::int64_t per_row = 0;  // pairs of a row of the result
 
-  void prepare(const ResizeAxis& axis);  // which is prepared
+  void prepare(const ResizeAxis& axis);  // `axis` is prepared
   const Pair* of_row(std::int64_t y) const { return pairs.data() + y * per_row; }
 };
 

@@ -1,5 +1,5 @@
-// Which part of a picture is kept and how large it becomes: chosen from the picture's size, before
-// it is decoded, so that only that part need be decoded.
+// Crop and size of a picture, chosen from the picture's size before it is decoded, so that only the
+// crop needs decoding.
 #pragma once
 
 #include <cstdint>

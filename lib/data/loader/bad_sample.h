@@ -13,7 +13,7 @@ struct BadSample {
   std::string place;                     // as in messages: shard, member and byte
   std::string reason;                    // "the image does not decode: the file is truncated"
   std::string shard, key;                // as RawSample has them
-  std::int64_t epoch = 0, position = 0;  // where it was to be; epoch 0 in an evaluation
+  std::int64_t epoch = 0, position = 0;  // its place in training; epoch 0: evaluation
 };
 
 class BadSampleError : public core::DataError {

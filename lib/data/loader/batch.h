@@ -1,4 +1,4 @@
-// What a stream hands over: samples side by side in columns, one column for each part of a sample.
+// A batch of a stream: the samples side by side in columns, one column for each part of a sample.
 #pragma once
 
 #include <cstddef>
@@ -44,17 +44,17 @@ class Columns {
   // All of its memory, of a block of the pool.
   std::span<const std::byte> block() const { return storage_.bytes(); }
 
-  // Keeps the rows that are not in `absent` (ascending), moved together.
+  // Removes the rows in `absent` (ascending) and closes the gaps.
   void remove(std::span<const std::int64_t> absent);
 
  private:
   std::vector<Column> layout_;
-  std::vector<std::size_t> offsets_;  // of the columns, in bytes
+  std::vector<std::size_t> offsets_;  // in bytes
   std::int64_t rows_ = 0;
   core::Buffer storage_;  // returns to its pool when this is destroyed
 };
 
-// Seconds that threads spent, summed up over samples.
+// Seconds that the loader's threads spent in each stage, summed up over samples.
 struct StageTimes {
   double read_s = 0, decode_s = 0, augment_s = 0;
 
@@ -69,12 +69,12 @@ struct StageTimes {
 struct Batch {
   Columns columns;
   std::int64_t count = 0;    // samples
-  std::int64_t targets = 0;  // what the loss is a sum over; of a label 1 a sample
+  std::int64_t targets = 0;  // terms of the loss; one per label
   std::int64_t epoch = 0;
-  std::int64_t position = 0;       // of the first sample, in the epoch
+  std::int64_t position = 0;       // position of the first sample in the epoch
   std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
   double wait_s = 0;               // how long next() blocked for it
-  StageTimes stages;               // of its samples
+  StageTimes stages;               // summed up over its samples
   std::vector<BadSample> skipped;  // samples tried at its positions that cannot be read
 };
 

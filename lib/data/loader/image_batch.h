@@ -1,4 +1,4 @@
-// What a batch of images holds.
+// Columns of a batch of images.
 #pragma once
 
 #include <cmath>
@@ -11,11 +11,11 @@
 
 namespace scaletrain::data {
 
-// Its columns.
+// Columns of the batch, for Columns::values().
 enum ImageColumn : std::size_t {
   kPixels,  // uint8 [size, size, 3] row-major RGB, 0..255
-  // int64 [1], 0..num_classes-1; of samples with any number of classes uint8 [num_classes], 1 for
-  // those that are there and 0 for the others
+  // int64 [1], 0..num_classes-1; multi-label: uint8 [num_classes], 1 for the classes of the sample
+  // and 0 for the others
   kLabels
 };
 

@@ -18,7 +18,7 @@ struct ImageSizes {
   std::int64_t at(std::int64_t step) const;
 };
 
-// Of a training set whose epochs have so many steps.
+// Plans the sizes for a training set with `steps_per_epoch` steps an epoch.
 ImageSizes plan_image_sizes(std::int64_t image_size, const std::optional<recipe::ResizeRamp>& ramp,
                             std::int64_t steps_per_epoch);
 

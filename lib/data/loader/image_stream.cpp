@@ -47,13 +47,13 @@ Transforms eval_transforms(const LoaderOptions& options) {
   return make_transforms({crop});
 }
 
-// What a stream's threads refer to.
+// State that the stream's threads share.
 struct Images {
   Images(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
       : source(make_source(std::move(dataset), options)) {}
 
   SampleSource source;
-  std::optional<UpcomingShards> upcoming;  // of a streamed order
+  std::optional<UpcomingShards> upcoming;  // streamed order only
 };
 
 std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,

@@ -22,10 +22,10 @@ namespace scaletrain::data {
 
 struct LoaderOptions {
   std::int64_t image_size = 224;
-  std::optional<recipe::ResizeRamp> resize_ramp = {};  // of training
-  std::int64_t num_classes = 0;                        // labels must be below
+  std::optional<recipe::ResizeRamp> resize_ramp = {};  // training only
+  std::int64_t num_classes = 0;                        // labels are 0 .. num_classes - 1
   bool multi_label = false;                            // a sample has any number of classes,
-  ListFormat list_format = ListFormat::kAuto;          // which a list says in this way
+  ListFormat list_format = ListFormat::kAuto;          // how lists of classes are read
   std::uint64_t seed = 0;
   int threads = 1;
   int prefetch = 4;  // batches decoded ahead, at least 1
@@ -34,15 +34,16 @@ struct LoaderOptions {
   std::int64_t lanes = 64;
   std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
   bool skip_bad = false;  // samples that do not decode are replaced, in evaluation left out
-  std::vector<recipe::Component> augment;  // of training
-  std::int64_t repeats = 1;                // of a sample in a global batch of training
+  std::vector<recipe::Component> augment;  // training only
+  std::int64_t repeats = 1;                // copies of a sample in a global batch; training only
   std::int64_t eval_resize = 0;            // shorter side in evaluation; 0: image_size
   std::string eval_filter = "bilinear";
   recipe::Normalize normalize;  // for the colour of what a transform leaves empty
   DecodeOptions decode;
 };
 
-// What a recipe's data ask for; classes, seed and an automatic number of threads are the caller's.
+// Loader options of a recipe's `data` section. The caller sets the number of classes, the seed and
+// an automatic number of threads.
 LoaderOptions loader_options(const recipe::Data& data);
 
 // Batches for training: shuffled and augmented. Batch number m of a rank is micro-step m mod

@@ -1,4 +1,4 @@
-// The order that a set and a recipe ask for.
+// Builds the data order that a set and a recipe ask for.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@ struct OrderOptions {
   std::uint64_t seed = 0;
   std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
   std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
-  std::int64_t repeats = 1;            // of a sample in a global batch; not of the streamed order
+  std::int64_t repeats = 1;            // copies of a sample in a global batch; indexed order only
   bool streamed = false;
-  std::int64_t lanes = 64;        // of the streamed order,
-  std::int64_t block = 1;         // whose blocks are micro-batches,
-  std::int64_t global_batch = 1;  // and whose epochs are whole global batches, or parts of them
-  std::shared_ptr<const core::StepPlan> growing = nullptr;  // where these are not all alike
+  std::int64_t lanes = 64;        // streamed order: shards read side by side
+  std::int64_t block = 1;         // streamed order: samples of a micro-batch
+  std::int64_t global_batch = 1;  // samples; epochs of a streamed order are multiples of it
+  std::shared_ptr<const core::StepPlan> growing = nullptr;  // step plan of a growing batch
 };
 
-// Indexed or streamed, or balanced, as each of the set's parts asks for; mixed where there are
-// several. A streamed order keeps the set for the shards' sizes.
+// Returns a streamed order or an indexed one. Several parts of the set are mixed by weight; a
+// balanced part draws its classes equally often. A streamed order keeps the set, to look up shard
+// sizes.
 std::shared_ptr<const Order> make_order(const std::shared_ptr<const Dataset>& dataset,
                                         const OrderOptions& options);
 

@@ -25,13 +25,13 @@ namespace scaletrain::data {
 // A sample that was made, or could not be.
 struct Made {
   bool present = true;       // false: the batch has no sample at this position
-  std::int64_t targets = 1;  // of the loss
+  std::int64_t targets = 1;  // terms that the loss sums up
   std::uint64_t digest = 0;
   std::vector<BadSample> skipped;  // tried before it
   StageTimes stages;
 };
 
-// Where one sample of a batch is written.
+// Memory of one sample in a batch; make() writes it.
 class Row {
  public:
   Row(const Columns& columns, std::int64_t row) : columns_(columns), row_(row) {}
@@ -56,7 +56,7 @@ class Maker {
 
 class ReadAhead {
  public:
-  // Batch number `number`, from 0; nullopt behind the last. Called with a lock held.
+  // Batch number `number`, from 0; nullopt after the last. Called with a lock held.
   using JobOf = std::function<std::optional<BatchJob>(std::int64_t number)>;
   using LayoutOf = std::function<std::vector<Column>(const BatchJob& job)>;
 
@@ -64,16 +64,16 @@ class ReadAhead {
   // a lock held.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, LayoutOf layout_of, JobOf job_of,
             int prefetch, core::BufferPool& pool);
-  // The same with batches of one layout.
+  // Overload for batches of one layout.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout, JobOf job_of,
             int prefetch, core::BufferPool& pool);
-  ~ReadAhead();  // joins the threads when they have finished the few samples at hand
+  ~ReadAhead();  // joins the threads after their current samples
 
   // The next batch, or nullopt at the end; one caller at a time. Throws what making the batch's
   // first bad sample, or planning it, threw, again and again until seek().
   std::optional<Batch> next();
 
-  // Goes on reading ahead from batch `number`; drops what was read before.
+  // Continues with batch `number`; drops the batches read before.
   void seek(std::int64_t number);
 
  private:
@@ -96,14 +96,14 @@ class ReadAhead {
   std::mutex mutex_;  // guards what follows, and the counts of the slots
   std::condition_variable work_there_, batch_there_;
   std::deque<std::shared_ptr<Slot>> slots_;  // the batches from the next one on
-  std::int64_t next_number_ = 0;             // of the batch behind them
+  std::int64_t next_number_ = 0;             // number of the batch after `slots_`
   bool ended_ = false, stop_ = false;
 
   std::vector<std::unique_ptr<Maker>> makers_;
   std::vector<std::thread> threads_;
 };
 
-// What a ReadAhead reads, as a stream.
+// The batches of a ReadAhead as a BatchStream.
 class ReadAheadStream : public BatchStream {
  public:
   // `source`: what the makers and the jobs refer to; kept until the threads have ended.

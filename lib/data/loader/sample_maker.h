@@ -17,22 +17,22 @@
 
 namespace scaletrain::data {
 
-// What the samples of a loader have in common; shared by its threads.
+// Source and options of a loader's samples; shared by its threads.
 struct SampleSource {
   std::shared_ptr<const Dataset> dataset;
   std::function<SamplePlace(std::int64_t epoch, std::int64_t position)> place;
-  // What stands in for a bad sample, another one each time; null: nothing does.
+  // Returns a random sample to replace a bad one; null: bad samples are not replaced.
   std::function<SamplePlace(std::int64_t epoch, std::int64_t position, core::Philox& draws)>
       replacement;
   bool skip_bad = false;  // otherwise a bad sample is an error
   Transforms transforms;
   DecodeOptions decode;
-  std::shared_ptr<JpegWarnings> jpeg_warnings{};  // where JPEGs are decoded leniently
+  std::shared_ptr<JpegWarnings> jpeg_warnings{};  // lenient JPEG decoding only
   // Height and width of a sample.
   std::function<std::int64_t(std::int64_t epoch, std::int64_t position)> size_at;
   std::int64_t num_classes = 0;
   bool multi_label = false;                    // a sample has any number of classes,
-  ListFormat list_format = ListFormat::kAuto;  // which a list says in this way
+  ListFormat list_format = ListFormat::kAuto;  // how lists of classes are read
   std::uint64_t seed = 0;
 };
 

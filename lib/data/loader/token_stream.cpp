@@ -15,7 +15,7 @@
 namespace scaletrain::data {
 namespace {
 
-// What a stream's threads refer to.
+// State that the stream's threads share.
 struct Windows {
   std::shared_ptr<const TokenSet> set;
   std::function<SamplePlace(std::int64_t epoch, std::int64_t position)> place;

@@ -16,7 +16,7 @@ void UpcomingShards::plan(std::int64_t number, const BatchJob& job) {
     changed = true;
   }
   if (!changed) return;
-  // What each lane needs first, then what each needs second, ...
+  // Takes the first needed shard of every lane, then the second of every lane, and so on.
   std::vector<std::int64_t> all;
   for (std::size_t i = 0, before = 1; all.size() != before; ++i) {
     before = all.size();

@@ -26,7 +26,7 @@ class UpcomingShards {
   std::shared_ptr<const StreamedOrder> order_;
   ReaderSlice slice_;
   std::int64_t last_ = -2;                                  // batch
-  std::map<std::int64_t, std::vector<std::int64_t>> next_;  // by lane
+  std::map<std::int64_t, std::vector<std::int64_t>> next_;  // lane -> its upcoming shards
 };
 
 }  // namespace scaletrain::data

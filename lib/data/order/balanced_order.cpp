@@ -23,7 +23,7 @@ BalancedOrder::BalancedOrder(std::uint64_t seed, const std::vector<std::int64_t>
       }
     }
   };
-  std::map<std::int64_t, std::int64_t> next;  // where the next sample of a class goes
+  std::map<std::int64_t, std::int64_t> next;  // class -> index in members_ of its next sample
   for_each([&](std::int64_t label, std::uint32_t) { ++next[label]; });
   std::int64_t begin = 0;
   for (auto& [label, count] : next) {

@@ -29,7 +29,7 @@ class BalancedOrder : public Order {
   std::uint64_t seed_;
   ShardOffsets offsets_;
   std::vector<std::uint32_t> members_;  // sample numbers, class by class
-  std::vector<std::int64_t> begins_;    // of each class that has samples; then the end
+  std::vector<std::int64_t> begins_;    // first index of each class that has samples; then the end
 };
 
 }  // namespace scaletrain::data

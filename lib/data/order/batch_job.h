@@ -1,4 +1,4 @@
-// Which positions of an epoch make which batch of which reader.
+// Assignment of the positions of an epoch to the batches of each data-parallel rank.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace scaletrain::data {
 
-// Which part of every global batch a rank reads: one that has data coordinate `reader` of `readers`
-// (lib/core/mesh_plan.h). Ranks with the same one read the same samples.
+// The part of every global batch that a rank reads: `reader` is its data-parallel rank of `readers`
+// (dp_rank and dp_size, lib/core/mesh_plan.h). Ranks with the same `reader` read the same samples.
 struct ReaderSlice {
   int reader = 0;
   int readers = 1;
   std::int64_t per_device = 1;  // b: samples of a micro-batch
   std::int64_t accumulate = 1;  // micro-batches a step
-  // The batch grows to that, and training stands at `from`, where step `from_step` begins.
+  // Growing batch, if any; training continues at `from`, where step `from_step` begins.
   std::optional<core::BatchRamp> ramp = std::nullopt;
   std::int64_t from_step = 0;
   core::StepPlace from = {};
 
-  std::int64_t micro_batch() const { return per_device * readers; }  // of all readers
+  std::int64_t micro_batch() const { return per_device * readers; }  // samples over all readers
   std::int64_t global_batch() const { return micro_batch() * accumulate; }
 };
 
@@ -30,8 +30,8 @@ struct BatchJob {
   std::int64_t epoch = 0, position = 0, count = 0;
 };
 
-// The steps of training on epochs of `samples`. A plan of all steps from the first on, where what
-// is asked for lies on that; otherwise, where the set had another size before, of those from there
+// Plans the steps of training on epochs of `samples`: from the first step on if the batch does not
+// grow or `from` lies on that plan; otherwise (the set had another size before) from `from_step`
 // on. Throws core::RecipeError where an epoch has fewer samples than one global batch.
 std::shared_ptr<const core::StepPlan> plan_steps(const ReaderSlice& slice, std::int64_t samples);
 
@@ -40,8 +40,8 @@ BatchJob train_job(const ReaderSlice& slice, const core::StepPlan& plan, std::in
 // The first one of a step.
 std::int64_t first_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t step);
 
-// Batch number `number` of a reader's evaluation of `size` samples, nullopt behind the last: block
-// i of per_device positions goes to reader i mod n.
+// Batch `number` of a reader's evaluation of `size` samples; nullopt after the last. Block i of
+// per_device positions goes to reader i mod readers.
 std::optional<BatchJob> eval_job(const ReaderSlice& slice, std::int64_t size, std::int64_t number);
 
 }  // namespace scaletrain::data

@@ -1,9 +1,10 @@
 // Several orders mixed by weight.
 //
-// Of the first x positions of a run a source gets its share of x, to within one sample a source:
-// not by chance. A source goes through its own epochs at its own pace, so that none of its samples
-// comes twice before all have come once. Within blocks of 4096 positions the sources take turns in
-// a random order, which keeps a source's own order together (shuffle_shards).
+// Among the first x positions of a run each source has its share of x, to within one sample a
+// source: the sources are counted, not drawn at random. A source goes through its own epochs at its
+// own pace, so that none of its samples comes twice before all have come once. Within blocks of
+// 4096 positions the sources take turns in a random order, which keeps a source's own order
+// together (shuffle_shards).
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,12 @@ class MixedOrder : public Order {
  public:
   struct Source {
     std::shared_ptr<const Order> order;
-    std::int64_t first_shard = 0;  // where the source's shards begin among all
+    std::int64_t first_shard = 0;  // index of the source's first shard in the whole set
     double weight = 1;             // above 0
   };
 
-  // `size`: positions of an epoch. One source alone is its own order, cut into epochs of `size`.
+  // `size`: positions of an epoch. A single source keeps its own order, divided into epochs of
+  // `size`.
   MixedOrder(std::uint64_t seed, std::vector<Source> sources, std::int64_t size);
 
   std::int64_t size() const override { return size_; }

@@ -23,8 +23,8 @@ class Order {
   // The sample at `position` (0 .. size-1) of `epoch`; any thread.
   virtual SamplePlace at(std::int64_t epoch, std::int64_t position) const = 0;
 
-  // What stands in for a bad sample at `position`; `draws` is keyed by (seed, epoch, position) and
-  // gives another one each time.
+  // Returns a sample to use in place of the bad one at `position`. `draws` is keyed by (seed,
+  // epoch, position) and gives another one each time.
   virtual SamplePlace replacement(std::int64_t epoch, std::int64_t position,
                                   core::Philox& draws) const;
 };

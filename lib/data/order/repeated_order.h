@@ -18,7 +18,7 @@ namespace scaletrain::data {
 
 class RepeatedOrder : public Order {
  public:
-  // `growing`: where the global batch is not the same in all steps.
+  // `growing`: step plan if the global batch changes between steps; otherwise nullptr.
   RepeatedOrder(std::shared_ptr<const Order> once, std::int64_t repeats, std::int64_t global_batch,
                 std::shared_ptr<const core::StepPlan> growing = nullptr);
 

@@ -1,4 +1,4 @@
-// Samples of a list of shards numbered through: from a number to the shard and the sample in it.
+// Maps a sample's number in a list of shards to its shard and its number in that shard.
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,11 @@
-// The way of one lane of the streamed order through its shards of one source.
+// The sequence of samples that one lane of the streamed order reads from its shards of one source.
 //
-// A number of lanes share the shards: shard s is lane s mod lanes'. Where there are fewer shards
-// than lanes, lanes share a shard, each with every m-th sample of it. A lane permutes its shards,
-// and samples within groups of shuffle_shards of them; at its end it goes on with its next pass, in
+// A number of lanes share the shards: shard s is lane s mod lanes'. If there are fewer shards than
+// lanes, lanes share a shard, each with every m-th sample of it. A lane permutes its shards, and
+// samples within groups of shuffle_shards of them; at its end it goes on with its next pass, in
 // another order, whatever the other lanes do.
 //
-// How many samples a shard has is asked when the lane comes to it, or when a later number is asked
+// The size of a shard is looked up when the lane reaches the shard, or when a later number is asked
 // for.
 #pragma once
 
@@ -41,20 +41,20 @@ class StreamedLane {
   // no sample, and what size_of throws.
   SamplePlace at(std::int64_t number);
 
-  // Another sample of the group that sample `number` is from.
+  // Returns another sample from the group of shards of sample `number`, to replace a bad one.
   SamplePlace replacement(std::int64_t number, core::Philox& draws);
 
-  // The shards that are needed from sample `number` on, in order: two groups of them. Asks for no
-  // size: empty while another thread does, and where the way to there is not known yet.
+  // The shards needed from sample `number` on, in order: two groups of them. Looks up no size:
+  // returns {} while another thread looks one up, or if sizes before `number` are not known yet.
   std::vector<std::int64_t> upcoming(std::int64_t number);
 
  private:
-  // The lane's shards in the order of one pass, and where each ends; sizes are asked for a group at
-  // a time.
+  // One pass over the lane's shards: their order, and where each ends. Sizes are looked up a group
+  // at a time.
   struct Pass {
     std::int64_t number = 0;
     std::vector<std::int64_t> shards;
-    std::vector<std::int64_t> ends;  // of the shards whose size is known
+    std::vector<std::int64_t> ends;  // sample counts up to the end of each shard of known size
 
     std::int64_t end() const { return ends.empty() ? 0 : ends.back(); }
     bool whole() const { return ends.size() == shards.size(); }
@@ -62,7 +62,7 @@ class StreamedLane {
 
   struct Found {
     const Pass* pass = nullptr;
-    std::int64_t offset = 0, group = 0, begin = 0, end = 0;  // the group's first and last + 1
+    std::int64_t offset = 0, group = 0, begin = 0, end = 0;  // the group's samples: [begin, end)
   };
 
   Found find(std::int64_t number);

@@ -6,10 +6,10 @@
 // a divisor of the lanes, needs the shards of the lanes r, r + n, ... alone, and still the order
 // does not depend on n.
 //
-// Where there are several sources, they take turns within each lane by their weights
-// (lib/data/order/source_turns.h), shuffled within 256 turns, which keeps a source's own order
-// together. A source that has an order of its own (balanced) is not divided into lanes: its sample
-// number k is that of lane k mod lanes, so that all ranks together go through it.
+// Several sources take turns within each lane by their weights (lib/data/order/source_turns.h),
+// shuffled within 256 turns, which keeps a source's own order together. A source that has an order
+// of its own (balanced) is not divided into lanes: its sample number k is that of lane k mod lanes,
+// so that all ranks together go through it.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@
 namespace scaletrain::data {
 
 struct StreamedOptions {
-  std::uint64_t seed = 0;  // of whose turn it is
+  std::uint64_t seed = 0;  // decides whose turn it is
   std::int64_t lanes = 64;
   std::int64_t block = 1;   // samples of a micro-batch
-  std::int64_t blocks = 1;  // of an epoch, over all ranks
+  std::int64_t blocks = 1;  // blocks of an epoch, over all ranks
 };
 
 // Shards that are numbered from 0 within their source.
@@ -59,8 +59,8 @@ class StreamedOrder : public Order {
                           core::Philox& draws) const override;
 
   // The shards that `lane` needs for its next block from `position` of `epoch` on and after that,
-  // in order: two groups of each source. Asks for no size: empty while another thread does, and
-  // where the way to there is not known yet. A source with an order of its own is left out.
+  // in order: two groups of each source. Looks up no size: returns {} while another thread looks
+  // one up, or if sizes before it are not known yet. A source with an order of its own is left out.
   std::vector<std::int64_t> upcoming(std::int64_t lane, std::int64_t epoch,
                                      std::int64_t position) const;
 

@@ -24,7 +24,7 @@ std::vector<std::string> shared_classes(const std::vector<std::string>& shards,
 // The path of classes.json beside a shard, for messages.
 std::string shown_classes_file(const std::string& shard);
 
-// The same as read_classes for a file of any name, which must be there.
+// Same as read_classes() for a file of any name, which must exist.
 std::vector<std::string> read_classes_file(const std::string& path);
 
 // The name of class `number`, or the number itself where there is none.

@@ -19,9 +19,9 @@ struct RawSample {
   std::vector<std::int64_t> labels;
   std::string shard;              // name of the tar (core::tar_name), or of the class's folder
   std::string key;                // WebDataset key, or file name
-  std::int64_t offset = 0;        // of the image in the shard, for messages
-  std::string extension;          // of the image, lower-case, without dot
-  std::int64_t stored_shard = 0;  // of a sample of a subset: its shard in the whole set
+  std::int64_t offset = 0;        // byte in the shard where the image begins, for messages
+  std::string extension;          // image format: lower-case, without dot
+  std::int64_t stored_shard = 0;  // in a subset: the sample's shard in the whole set
 };
 
 // Shards of a set that are drawn from together.
@@ -39,7 +39,7 @@ class Dataset : public SampleSet {
   // The parts, in the order of their shards.
   virtual std::vector<DatasetPart> parts() const { return {{.shards = shard_count()}}; }
 
-  // The file or object that `shard` is, "" where there is none.
+  // Path or URL of the file that holds `shard`; "" if there is none.
   virtual std::string shard_path(std::int64_t /*shard*/) const { return ""; }
 
   // Names the shards that will be read next, in this order, so that they can be fetched ahead.
@@ -48,17 +48,17 @@ class Dataset : public SampleSet {
   // The label of a sample, without reading it; -1: a list of classes.
   virtual std::int64_t label(std::int64_t shard, std::int64_t sample) const = 0;
 
-  // Sample `sample` of `shard`, both from 0, in file order, into `raw`, whose memory is used again;
-  // any thread. Throws core::DataError naming shard, member and byte.
+  // Reads sample `sample` of `shard` (both from 0, in file order) into `raw`, reusing its memory.
+  // May be called from any thread. Throws core::DataError naming shard, member and byte.
   virtual void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const = 0;
   RawSample read(std::int64_t shard, std::int64_t sample) const;
 
-  // Where the image, or the label, of a sample that read() gave stands, for messages.
+  // Place of the image, or of the label, of a sample that read() returned, for messages.
   virtual std::string image_place(std::int64_t shard, const RawSample& sample) const = 0;
   virtual std::string label_place(std::int64_t shard, const RawSample& sample) const = 0;
 };
 
-// What Dataset::shard_digest() gives for `text`.
+// The number that Dataset::shard_digest() returns for `text`.
 std::int64_t digest_number(std::string_view text);
 
 // Samples of every shard, by number.

@@ -97,7 +97,7 @@ class FolderDataset : public Dataset {
 
   std::string path_;
   std::vector<std::string> classes_;
-  std::vector<std::vector<std::string>> files_;  // by class
+  std::vector<std::vector<std::string>> files_;  // file names of each class
   std::int64_t size_ = 0;
 };
 

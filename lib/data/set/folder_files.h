@@ -11,7 +11,7 @@ namespace scaletrain::data {
 // With its dot and lower-case, ".jpg"; "" for a name without.
 std::string file_extension(const std::string& name);
 
-// By its extension.
+// True if the extension is that of an image.
 bool is_image_file(const std::string& name);
 
 // Files that are no images, by file_extension().

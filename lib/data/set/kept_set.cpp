@@ -7,7 +7,7 @@
 namespace scaletrain::data {
 namespace {
 
-// What a sample takes beside its text: the structure, its node in the map, the allocator's share.
+// Memory of a sample beside its bytes: the structure, its node in the map, the allocator's share.
 constexpr std::int64_t kOverheadBytes = sizeof(RawSample) + 160;
 
 std::int64_t bytes_of(const RawSample& sample) {

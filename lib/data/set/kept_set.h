@@ -1,7 +1,7 @@
 // A set whose samples stay in memory, encoded, once they were read (/data/train/cache).
 //
-// Nothing of it changes but where the bytes come from. When max_bytes are full, a warning says so
-// once, and the samples that came too late are read each time.
+// Only the source of the bytes changes, not the samples or their order. When max_bytes are used up,
+// a warning says so once, and further samples are read each time.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Single image files as a Dataset: what a person names to predict of. Nothing has a label.
+// Single image files as a Dataset, for prediction; they have no labels.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ struct UnreadFile {
 };
 
 struct ListedFiles {
-  std::vector<std::string> files;  // that can be opened
+  std::vector<std::string> files;  // readable files
   std::vector<UnreadFile> unread;
 };
 

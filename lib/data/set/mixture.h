@@ -1,4 +1,4 @@
-// Several sets as one: the shards of one after the other's.
+// Concatenates several sets: the shards of each follow those of the set before.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ class Mixture : public Dataset {
     bool balanced = false;
   };
 
-  // Members that name their classes have the same list. `stores`: where shards are fetched ahead
-  // from; null: nowhere.
+  // Members that name their classes have the same list. `stores`: storage from which shards are
+  // prefetched; null: no prefetch.
   explicit Mixture(std::vector<Member> members,
                    std::shared_ptr<const storage::Stores> stores = nullptr);
 
@@ -45,7 +45,7 @@ class Mixture : public Dataset {
 
   std::vector<Member> members_;
   std::shared_ptr<const storage::Stores> stores_;
-  std::vector<std::int64_t> first_shards_;  // of each member; then the number of all
+  std::vector<std::int64_t> first_shards_;  // first shard of each member; then the total
   std::vector<std::string> classes_;
 };
 

@@ -16,7 +16,7 @@ constexpr std::size_t kFewHashes = 64;  // are compared each with each
 constexpr int kBandBits = 3;            // with fewer a part divides too little
 constexpr std::size_t kSampled = 4096;  // hashes that show how often a bit is set
 
-// Which numbers belong together; the lowest of a set stands for it.
+// Disjoint sets of numbers (union-find); the lowest number of a set represents it.
 class Joined {
  public:
   explicit Joined(std::size_t count) : parent_(count) {
@@ -51,7 +51,7 @@ class Joined {
   std::vector<std::uint32_t> parent_;
 };
 
-using HashNumbers = std::span<std::uint32_t>;  // of hashes, in any order
+using HashNumbers = std::span<std::uint32_t>;  // numbers of hashes, in any order
 
 class NearSearch {
  public:
@@ -69,7 +69,7 @@ class NearSearch {
   }
 
  private:
-  // Joins all that are near. What they differ in is all in the bits that this finds to vary.
+  // Joins all near hashes among `numbers`, looking only at the bits in which they differ.
   void search(HashNumbers numbers) {
     if (numbers.size() < 2) return;
     const std::uint32_t set = joined_.root(numbers.front());

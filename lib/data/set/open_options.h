@@ -13,12 +13,12 @@ namespace scaletrain::data {
 
 struct OpenOptions {
   bool lazy = false;  // shards are opened when they are first asked for
-  // What is known of a lazy set from before, -1: nothing.
+  // Sizes and digests of a lazy set's shards that an earlier run knew; -1: not known.
   std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
-  // Where shards are; null: credentials and endpoint of the environment, no cache.
+  // Storage of the shards; null: credentials and endpoint of the environment, no cache.
   std::shared_ptr<const storage::Stores> stores = nullptr;
   bool warns = false;        // warns of the files that are left alone in each folder
-  recipe::Label label = {};  // of shards
+  recipe::Label label = {};  // label rule of shards
   bool skip_bad = false;     // samples of shards without an image or a label are left out
   // The training set's classes: labels are numbered as these, by name where the set has names.
   format::ClassNames classes = {};

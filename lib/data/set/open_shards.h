@@ -30,7 +30,7 @@ class OpenShards {
   std::size_t limit_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const storage::Object>> open_;
-  mutable std::deque<std::size_t> order_;  // of opening: the oldest is closed first
+  mutable std::deque<std::size_t> order_;  // opening order: the oldest is closed first
 };
 
 }  // namespace scaletrain::data

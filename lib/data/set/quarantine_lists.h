@@ -1,4 +1,4 @@
-// What quarantine.json beside shards leaves out of them, local or remote.
+// Samples and shards that quarantine.json beside the shards excludes, local or remote.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What is known of any set of samples, whatever a sample is: how many there are, and what is
-// different in another set.
+// Interface of every set of samples, images or tokens: the number of samples, and digests that
+// differ in another set.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,8 @@ class SampleSet {
   virtual std::int64_t size() const = 0;  // samples; of a lazy set it opens all shards
   virtual std::int64_t shard_count() const = 0;
 
-  // What the samples of a shard are: a digest of its name, and of labels, sizes or names of its
-  // samples in their order, of a lazy set also of the bytes of one; from 0, below 2^52. May open
-  // it.
+  // Digest of a shard's content: its name and the labels, sizes or names of its samples in order;
+  // for a lazy set also the bytes of one sample. Values are 0 .. 2^52 - 1. May open the shard.
   virtual std::int64_t shard_digest(std::int64_t shard) const = 0;
 
   // Samples of every shard as it is stored that is known by now, -1 for the others.

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint64_t kShardSubsetKey = 0x737562736574;  // "subset": the same for every run
 
-// What each of these gives to `total` of all, the small ones whole and the others alike many.
+// Number of samples that each shard contributes to `total`: small shards all of theirs, the others
+// equally many.
 std::vector<std::int64_t> shared_out(const std::vector<std::int64_t>& sizes, std::int64_t total) {
   std::vector<std::size_t> by_size(sizes.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});

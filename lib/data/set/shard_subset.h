@@ -15,7 +15,7 @@ namespace scaletrain::data {
 // them. They stay shards, so that lanes share them. No other shard is opened.
 class ShardSubset : public Dataset {
  public:
-  // Opens those shards unless their sizes are known. Of a set with fewer samples it is all.
+  // Opens those shards unless their sizes are known. A set with fewer samples is taken whole.
   ShardSubset(std::shared_ptr<const Dataset> whole, std::int64_t size);
 
   std::int64_t size() const override;
@@ -36,7 +36,7 @@ class ShardSubset : public Dataset {
 
  private:
   struct Part {
-    std::int64_t shard = 0;    // of the whole set
+    std::int64_t shard = 0;    // index in the whole set
     std::int64_t samples = 0;  // the first ones in the order of `choice`
     Permutation choice;
   };

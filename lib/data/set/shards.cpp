@@ -24,7 +24,7 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr std::size_t kOpenShards = 256;  // of the 1,024 descriptors that a process usually has
+constexpr std::size_t kOpenShards = 256;  // limit; a process usually has 1,024 descriptors
 constexpr std::int64_t kListWindow = 2 * format::kTarBlock;  // a short list and its header
 constexpr int kRemoteOpeners = 16;  // a far server is waited for, not computed with
 

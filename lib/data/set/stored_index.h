@@ -29,7 +29,7 @@ class StoredIndex {
   std::span<const format::IndexEntry> entries() const {
     return mapped_ ? mapped_->entries() : built_;
   }
-  // Whether there was no place to write it to: it is built again at every start.
+  // True if the index could not be written anywhere: it is built again at every start.
   bool kept_in_memory() const { return !mapped_; }
 
  private:
@@ -40,8 +40,8 @@ class StoredIndex {
   std::vector<format::IndexEntry> built_;
 };
 
-// By what an index knows this version of a shard: size and time, or what stands for the time, the
-// version that a server names.
+// Version of a shard as the index stores it: size and modification time, or a hash of the server's
+// ETag in place of the time.
 format::ShardVersion version_of(const storage::Identity& identity);
 
 // "SHARD.tar.idx", or in the cache "NAME.tar.HASH.idx" with a hash of the shard's absolute path or

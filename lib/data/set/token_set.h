@@ -1,5 +1,5 @@
-// Token files cut into windows of a context's length, numbered through file by file; each token's
-// target is the token behind it, where the file's mask does not leave it out.
+// Token files divided into windows of `context` tokens, numbered file by file. The target of each
+// token is the next token, unless the file's mask excludes it.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ inline constexpr std::int64_t kNoTarget = -100;
 
 struct TokenOptions {
   std::int64_t context = 1024;   // tokens of a window, and one more as the last target
-  std::int64_t token_bytes = 0;  // of a .bin without a header: 2 or 4; 0: lib/format/token_width.h
-  std::int64_t vocab_size = 0;   // of the model: tokens must be less; 0: any token
+  std::int64_t token_bytes = 0;  // .bin without a header: 2 or 4; 0: lib/format/token_width.h
+  std::int64_t vocab_size = 0;   // vocabulary of the model: tokens must be less; 0: any token
   bool documents = false;        // their ends must be known
   // As in OpenOptions (lib/data/set/open_options.h).
   std::shared_ptr<const storage::Stores> stores = std::make_shared<storage::Stores>();
@@ -56,16 +56,16 @@ class TokenSet : public SampleSet {
   std::int64_t read(std::int64_t file, std::int64_t window, std::span<std::int64_t> tokens,
                     std::span<std::int64_t> targets) const;
 
-  // Whether a file has a mask, so that windows differ in how many targets carry a loss.
+  // True if a file has a mask, so that windows differ in how many targets carry a loss.
   bool has_masks() const;
 
-  // As the cards name it; nullopt where no file has a card.
+  // Tokenizer that the cards name; nullopt if no file has a card.
   const std::optional<std::string>& tokenizer() const { return tokenizer_; }
 
   // The token that ends a document; nullopt where a file has no card.
   std::optional<std::int64_t> end_of_text() const { return end_of_text_; }
 
-  // Whether targets without a loss can be met.
+  // True if some targets may carry no loss: a file has a mask.
   bool is_masked() const;
 
   // Bytes of text over tokens, for bits per byte; nullopt where it is not known of all files.

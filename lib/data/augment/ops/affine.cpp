@@ -11,7 +11,7 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr int kPlaceBits = 16;  // behind the point of a place
+constexpr int kPlaceBits = 16;  // fraction bits of a fixed-point coordinate
 constexpr std::int64_t kOne = 1 << kPlaceBits;
 
 std::int64_t to_fixed(double value) {
@@ -21,7 +21,7 @@ std::int64_t to_fixed(double value) {
 // The range of x in 0..width-1 with 0 <= start + x * step < limit: what needs no check of its own.
 Range inside(std::int64_t start, std::int64_t step, std::int64_t limit, std::int64_t width) {
   if (step == 0) return {0, start >= 0 && start < limit ? width : 0};
-  if (step < 0) {  // the same from the other end
+  if (step < 0) {  // mirrors the range
     const Range mirrored = inside(start + step * (width - 1), -step, limit, width);
     return {width - mirrored.begin - mirrored.size, mirrored.size};
   }

@@ -1,4 +1,4 @@
-// Turning, shearing and moving an image within its size.
+// Affine transforms of an image (rotation, shear, translation); its size stays.
 //
 // Nearest: to the last bit Pillow's Image.transform(AFFINE), which works in 16-bit fixed point.
 // Bilinear: Pillow's too, but weights have 8 bits; values differ by 2 at most.
@@ -12,7 +12,7 @@
 
 namespace scaletrain::data {
 
-// Where a pixel comes from: (a x + b y + c, d x + e y + f) of its own place (x, y).
+// Inverse map: output pixel (x, y) is read at (a x + b y + c, d x + e y + f) of the input.
 struct Affine {
   double a = 1, b = 0, c = 0, d = 0, e = 1, f = 0;
 };

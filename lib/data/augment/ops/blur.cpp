@@ -11,8 +11,8 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr int kWeightBits = 14;  // of a weight behind the point
-constexpr int kBetween = 6;      // of a value between the two passes
+constexpr int kWeightBits = 14;  // fraction bits of a fixed-point weight
+constexpr int kBetween = 6;      // fraction bits of a value between the two passes
 constexpr std::int32_t kWhole = 1 << kWeightBits;
 
 // Half of a symmetric kernel from its middle on; the whole adds up to kWhole.

@@ -8,18 +8,18 @@
 
 namespace scaletrain::data {
 
-// The mean of the image's luma (ITU-R 601-2), rounded: the base of a change of contrast.
+// Rounded mean luma (ITU-R 601-2) of the image, the base of a contrast change.
 std::uint8_t mean_luma(const Image& image, Scratch& scratch);
 
 void to_grey(Image& image);
 
-// Each pixel `factor` times as far from its grey as it was.
+// Scales the distance of each pixel from its grey value by `factor`.
 void change_saturation(double factor, Image& image, Scratch& scratch);
 
-// The hue turned by `turns` of the circle, -0.5..0.5, in Pillow's HSV with 8 bits a value.
+// Turns the hue by `turns` of a full circle, -0.5..0.5, in Pillow's 8-bit HSV.
 void turn_hue(double turns, Image& image);
 
-// Each pixel `factor` times as far from the smoothed image as it was; the edge stays.
+// Scales the distance of each pixel from the smoothed image by `factor`; edge pixels stay.
 void change_sharpness(double factor, Image& image, Scratch& scratch);
 
 }  // namespace scaletrain::data

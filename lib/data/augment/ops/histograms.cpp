@@ -37,7 +37,8 @@ struct Extremes {
   std::array<std::uint8_t, kChannels> low{255, 255, 255}, high{};
 };
 
-// Of each channel: three registers, so that every byte of one has the same channel all the time.
+// Minimum and maximum of each channel. Three vector registers hold 32 pixels, so that a byte
+// position always has the same channel.
 SCALETRAIN_CLONES Extremes extremes(const std::uint8_t* values, std::size_t count) {
   using Bytes32 = std::uint8_t __attribute__((vector_size(32)));
   constexpr std::size_t kLanes = 3 * sizeof(Bytes32);

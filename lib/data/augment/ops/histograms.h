@@ -1,12 +1,11 @@
-// Changes of an image channel by channel that depend on the values it has: to the last bit what
-// Pillow's ImageOps does.
+// Histogram operations on each channel of an image, bit for bit as Pillow's ImageOps.
 #pragma once
 
 #include "lib/data/image/image.h"
 
 namespace scaletrain::data {
 
-// Of each channel, 0..255 stretched over what the image uses, or used evenly.
+// Stretches (auto_contrast) or equalizes (equalize) the histogram of each channel over 0..255.
 void auto_contrast(Image& image);
 void equalize(Image& image);
 

@@ -33,7 +33,7 @@ enum class ImageOp {
 // "shear_x" and so on; nullopt for no such name.
 std::optional<ImageOp> image_op_named(std::string_view name);
 
-// Of the operations that move pixels.
+// Interpolation and fill colour of the operations that move pixels.
 struct Movement {
   Sampling sampling = Sampling::kNearest;
   Colour fill{};

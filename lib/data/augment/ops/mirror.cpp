@@ -9,7 +9,7 @@ namespace scaletrain::data {
 namespace {
 
 using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
-constexpr std::int64_t kPixelsAtOnce = 5;  // that 16 bytes hold
+constexpr std::int64_t kPixelsAtOnce = 5;  // fit into 16 bytes
 
 // Five pixels at a time from the left go to the right. A store has one byte too many in front,
 // which the next store overwrites; near the edges single pixels are copied.

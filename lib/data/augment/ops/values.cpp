@@ -25,7 +25,7 @@ SCALETRAIN_CLONES void invert_above(std::uint8_t last, std::uint8_t* values, std
 
 SCALETRAIN_CLONES void raise_below(std::uint8_t threshold, std::uint8_t amount,
                                    std::uint8_t* values, std::size_t count) {
-  const auto most = static_cast<std::uint8_t>(255 - amount);  // that can rise by all of it
+  const auto most = static_cast<std::uint8_t>(255 - amount);  // largest value without overflow
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint8_t value = values[i];
     const auto raised = static_cast<std::uint8_t>(std::min(value, most) + amount);

@@ -1,5 +1,5 @@
-// Changes of an image value by value, alike in every channel: to the last bit what Pillow's
-// ImageEnhance and ImageOps do.
+// Point operations that treat every channel alike, bit for bit as Pillow's ImageEnhance and
+// ImageOps.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace scaletrain::data {
 
-// Each value `factor` times as far from `base` as it was; Pillow's Image.blend.
+// Scales the distance of each value from `base` by `factor` (Pillow's Image.blend).
 void blend_values(double factor, std::uint8_t base, Image& image);
 // Values from `threshold` (0..256) on are inverted.
 void solarize(double threshold, Image& image);

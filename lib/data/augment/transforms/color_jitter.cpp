@@ -44,7 +44,7 @@ class ColorJitter : public Transform {
   }
 
  private:
-  // By a factor within `strength` of 1, not below 0.
+  // Draws a factor from [max(0, 1 - strength), 1 + strength] and applies `op` with it.
   static void scale(ImageOp op, double strength, Workspace& work, core::Philox& draws) {
     if (strength == 0) return;
     const double factor = core::uniform(draws, std::max(0.0, 1 - strength), 1 + strength);

@@ -1,8 +1,8 @@
 // RandAugment as timm's "rand-m9-mstd0.5-inc1": each operation happens with a probability, with a
 // magnitude from a normal distribution, and a larger magnitude is always a stronger change.
 //
-// What is moved is read bilinearly (timm's default draws between that and bicubic), and what is
-// left empty gets the mean's colour.
+// Geometric operations interpolate bilinearly (timm's default draws between bilinear and bicubic)
+// and fill empty pixels with the mean colour.
 #include <algorithm>
 #include <array>
 

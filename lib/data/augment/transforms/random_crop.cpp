@@ -16,7 +16,7 @@ class RandomCrop : public Transform {
     const Image& image = work.image;
     Image& out = work.scratch.image;
     const auto places = static_cast<std::uint64_t>(2 * padding_ + 1);
-    // Of the crop's corner in the image; negative in the padding.
+    // Corner of the crop in the image; negative inside the padding.
     const std::int64_t top = static_cast<std::int64_t>(draws.below(places)) - padding_;
     const std::int64_t left = static_cast<std::int64_t>(draws.below(places)) - padding_;
     out.reshape(image.width, image.height);
