@@ -21,7 +21,7 @@ int ranks_of_copy(const Recipe& recipe) {
 
 BatchPlan plan_batch(const Recipe& recipe, int ranks) {
   const int readers = core::MeshPlan(ranks, recipe.parallel.mesh()).readers();
-  const BatchPlan plan = plan_batch(recipe.batch, readers);
+  const BatchPlan plan = divide_batch(recipe.batch, readers);
   if (recipe.batch.is_automatic()) static_cast<void>(batch_candidates(recipe, readers));
   check_micro_batches(recipe.parallel, plan);
   if (recipe.data.order == "streamed") check_lanes(recipe.data.lanes, readers);

@@ -128,7 +128,7 @@ void choose_per_device(Run& run, const core::WorkerEnv& env, const nn::Factories
   const std::int64_t before = std::exchange(run.state.auto_per_device, 0);
   if (!batch.is_automatic()) return;
   const int readers = run.mesh->plan().readers();
-  recipe::plan_batch(batch, readers);
+  recipe::divide_batch(batch, readers);
   const std::vector<std::int64_t> candidates = recipe::batch_candidates(run.recipe, readers);
   if (std::find(candidates.begin(), candidates.end(), before) != candidates.end()) {
     batch.per_device = run.state.auto_per_device = before;

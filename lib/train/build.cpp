@@ -162,7 +162,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
     throw core::RecipeError("/batch/per_device", R"("auto" is found when training begins)",
                             "use a number: --set batch.per_device=N");
   }
-  run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
+  run.batch = recipe::divide_batch(run.recipe.batch, plan.readers());
   recipe::check_micro_batches(run.recipe.parallel, run.batch);
 
   std::vector<dist::Claim> claims;

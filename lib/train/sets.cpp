@@ -69,7 +69,7 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
                at::Device device, task::Task& task, format::TrainState& state,
                const format::ClassNames& classes, std::vector<dist::Claim>& claims) {
   const recipe::Data& config = recipe.data;
-  const recipe::BatchPlan batch = recipe::plan_batch(recipe.batch, plan.readers());
+  const recipe::BatchPlan batch = recipe::divide_batch(recipe.batch, plan.readers());
   Sets sets;
   sets.pool = with_fault(dist::make_batch_pool(device), read_fault(), env.rank);
   const bool streamed = config.order == "streamed";

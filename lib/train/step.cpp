@@ -1,6 +1,5 @@
 #include "lib/train/step.h"
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
@@ -20,21 +19,18 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLeastScale = 1;  // below, the loss scale is not what makes gradients too large
 
-// `count`: how many statistics the model has.
-std::optional<StepResult> result_of(std::optional<Outcomes<StepFacts>::Outcome> outcome,
-                                    std::size_t count) {
+std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome> outcome) {
   if (!outcome) return std::nullopt;
-  const std::span<const double> sums(outcome->sums);
-  const auto [loss_sum, vote] = read_votes(sums.first(VoteExchange::kSize));
+  auto& [facts, sizes] = outcome->facts;
+  const StepNumbers<std::span<const double>> numbers = unpack(outcome->sums, sizes);
+  const auto [loss_sum, vote] = read_votes(numbers.votes);
   StepResult result;
-  result.facts = std::move(outcome->facts);
+  result.facts = std::move(facts);
   result.has_targets = vote.targets > 0;
   result.loss = vote.targets > 0 ? loss_sum / vote.targets : loss_sum;
-  const std::span<const double> others = sums.subspan(VoteExchange::kSize);
-  result.grad_norm = others.front();
-  const std::span<const double> statistics = others.subspan(1, count);
-  result.statistics.assign(statistics.begin(), statistics.end());
-  if (others.size() > 1 + count) result.loss_scale = others.back();
+  result.grad_norm = numbers.grad_norm.front();
+  result.statistics.assign(numbers.statistics.begin(), numbers.statistics.end());
+  if (!numbers.loss_scale.empty()) result.loss_scale = numbers.loss_scale.front();
   result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
   result.stop = vote.stop;
   result.digest = vote.digest;
@@ -179,14 +175,15 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   });
 
   parts_.before_update();
-  const at::Tensor& votes = exchange->sums();
+  StepNumbers<at::Tensor> numbers{.votes = exchange->sums()};
   const at::Tensor nearby = sam_ ? look_nearby(step, batches, loss_weight) : at::Tensor();
-  std::vector<at::Tensor> outcome{votes};
   const at::Tensor scale = parts_.precision.loss_scale();
-  if (scale.defined()) outcome.push_back(scale.to(at::kDouble).view({1}));  // before its update
-  outcome.insert(outcome.begin() + 1, update(facts, votes, nearby));
+  // A copy, as the update changes the scale.
+  if (scale.defined()) numbers.loss_scale = scale.to(at::kDouble, /*non_blocking=*/false, true);
+  update(facts, nearby, numbers);
   facts.exchanged_bytes = exchanged_bytes() - exchanged_before;
-  outcomes_.push(at::cat(outcome), std::move(facts));
+  const StepNumbers<std::int64_t> sizes = sizes_of(numbers);
+  outcomes_.push(pack(numbers), {std::move(facts), sizes});
 }
 
 // Ranks of a replica hear of others' stop requests one by one, and agree to stop at one step.
@@ -210,8 +207,8 @@ at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
   return norm * 0;
 }
 
-at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
-                              const at::Tensor& nearby) {
+void StepRunner::update(const StepFacts& facts, const at::Tensor& nearby,
+                        StepNumbers<at::Tensor>& numbers) {
   const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
@@ -221,7 +218,7 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   const at::Tensor all_norm =
       parts_.sync != nullptr ? norm_over_replicas(parts_.mesh, squares) : norm;
   parts_.mesh.world().check();  // an aborted collective leaves no valid gradient
-  const at::Tensor found_inf = optim::not_finite({loss_among(votes), all_norm});
+  const at::Tensor found_inf = optim::not_finite({loss_among(numbers.votes), all_norm});
   if (parts_.clip) {
     optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
   }
@@ -229,15 +226,14 @@ at::Tensor StepRunner::update(const StepFacts& facts, const at::Tensor& votes,
   parts_.optimizer.step(facts.lr, found_inf);
   if (parts_.sync != nullptr) exchange_weights(facts.step);
   parts_.engine.weights_updated();
-  const at::Tensor statistics = parts_.engine.end_step(found_inf);
+  numbers.statistics = parts_.engine.end_step(found_inf);
   buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
   for (optim::Mean* const mean : parts_.means) {
     if (mean->is_due(facts.step)) parts_.optimizer.settle();
     mean->update(facts.step, found_inf);
   }
   parts_.precision.update(found_inf);
-  norm = all_norm.to(at::kDouble).view({1});
-  return statistics.defined() ? at::cat({norm, statistics}) : norm;
+  numbers.grad_norm = all_norm;
 }
 
 void StepRunner::exchange_weights(std::int64_t step) {
@@ -253,12 +249,8 @@ std::int64_t StepRunner::exchanged_bytes() const {
   return parts_.engine.exchanged_bytes() + weights;
 }
 
-std::optional<StepResult> StepRunner::next() {
-  return result_of(outcomes_.next(), parts_.engine.model().statistics().size());
-}
+std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next()); }
 
-std::optional<StepResult> StepRunner::drain() {
-  return result_of(outcomes_.drain(), parts_.engine.model().statistics().size());
-}
+std::optional<StepResult> StepRunner::drain() { return result_of(outcomes_.drain()); }
 
 }  // namespace scaletrain::train

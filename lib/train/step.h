@@ -24,6 +24,7 @@
 #include "lib/train/buffers.h"
 #include "lib/train/fault.h"
 #include "lib/train/outcomes.h"
+#include "lib/train/step_numbers.h"
 
 namespace scaletrain::train {
 
@@ -36,6 +37,12 @@ struct StepFacts {
   data::StageTimes stages = {};
   std::vector<data::BadSample> bad_samples = {};  // on a rank that counts samples
   std::int64_t exchanged_bytes = 0;               // gradients and weights communicated
+};
+
+// A step whose numbers are on their way to the host.
+struct QueuedStep {
+  StepFacts facts;
+  StepNumbers<std::int64_t> sizes;
 };
 
 // Result of a step; all but `facts` is the same on all ranks.
@@ -103,9 +110,9 @@ class StepRunner {
   // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
   // not finite where the gradients were not.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
-  // Clips and updates where everything is finite, `votes` and `nearby` among it; the gradients'
-  // norm and the model's statistics, one dimension of doubles.
-  at::Tensor update(const StepFacts& facts, const at::Tensor& votes, const at::Tensor& nearby);
+  // Clips and updates if everything is finite, `numbers.votes` and `nearby` included; sets the
+  // gradient norm and the model's statistics in `numbers`.
+  void update(const StepFacts& facts, const at::Tensor& nearby, StepNumbers<at::Tensor>& numbers);
   void exchange_weights(std::int64_t step);
   core::StopReason stop_reason() const;
   // Gradient and weight bytes communicated so far.
@@ -119,7 +126,7 @@ class StepRunner {
   at::ScalarType weight_type_;  // dtype of the loss weight: fp32, or fp64 for fp64 models
   std::int64_t weighed_ = 0;    // samples of the batch that this is the weight of,
   at::Tensor fixed_weight_;     // loss weight if equal batches have equal targets
-  Outcomes<StepFacts> outcomes_;
+  Outcomes<QueuedStep> outcomes_;
 };
 
 }  // namespace scaletrain::train

@@ -155,7 +155,7 @@ void print_windows(std::int64_t context, const std::vector<std::string>& files) 
 }
 
 void print_trained(const recipe::Recipe& recipe, std::int64_t steps) {
-  const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, 1);
+  const recipe::BatchPlan plan = recipe::divide_batch(recipe.batch, 1);
   const auto set = std::make_shared<const data::TokenSet>(
       recipe.data.train.tokens, data::TokenOptions{.context = recipe.data.context});
   const auto pool = core::make_host_pool();
@@ -207,7 +207,7 @@ void print_content_of_rank(const recipe::Recipe& recipe, const data::LoaderOptio
 void print_content(const std::vector<std::string>& arguments, BatchPrinter print) {
   const recipe::Recipe recipe = recipe::load_recipe(arguments.at(0));
   const int ranks = std::stoi(arguments.at(1));
-  const recipe::BatchPlan plan = recipe::plan_batch(recipe.batch, ranks);
+  const recipe::BatchPlan plan = recipe::divide_batch(recipe.batch, ranks);
   data::LoaderOptions options = data::loader_options(recipe.data);
   options.num_classes = recipe.model.num_classes;
   options.seed = recipe.seed;

@@ -72,7 +72,7 @@ TEST_CASE("a recipe has the techniques that change it, the global batch staying 
     const Recipe recipe = parse_recipe(minimal_recipe(), "r.json", {batch});
     for (const Technique& one : techniques(recipe)) {
       const Recipe changed = parse_recipe(to_json(recipe), "r.json", one.overrides);
-      CHECK(plan_batch(changed.batch, 1).global == 64);
+      CHECK(divide_batch(changed.batch, 1).global == 64);
     }
   }
 }

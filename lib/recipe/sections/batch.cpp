@@ -46,7 +46,7 @@ struct Micro {
   const char* less = "";  // other value that could be smaller
 };
 
-// Throws as plan_batch() does.
+// Throws as divide_batch() does.
 void require_multiple(const char* pointer, std::int64_t number, const Micro& micro) {
   if (number % micro.samples == 0) return;
   const std::int64_t below = number / micro.samples * micro.samples;
@@ -164,7 +164,7 @@ void check(const Batch& batch, const Node& tree, Problems& problems) {
       below == 0 ? fmt::format("use {}", above) : fmt::format("use {} or {}", below, above));
 }
 
-BatchPlan plan_batch(const Batch& batch, int readers) {
+BatchPlan divide_batch(const Batch& batch, int readers) {
   const std::int64_t micro = batch.per_device * readers;  // samples of one micro-step
   if (!batch.global) {
     const std::int64_t accumulate = batch.accumulate.value_or(1);

@@ -38,7 +38,7 @@ struct BatchPlan {
 // The plan for `readers` data coordinates (lib/core/mesh_plan.h). Throws core::RecipeError
 // ("/batch/global: ...") where the global batch, or a number of its ramp, is not a multiple of
 // per_device * readers, or with "auto" of the readers, naming the nearest sizes that would fit.
-BatchPlan plan_batch(const Batch& batch, int readers);
+BatchPlan divide_batch(const Batch& batch, int readers);
 
 TypePtr describe(Batch& value);
 void check(const Batch& batch, const Node& tree, Problems& problems);

@@ -43,7 +43,7 @@ FakeRun build(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetwork> network,
   run->group = std::make_unique<dist::Group>(std::move(network), at::kCPU);
   run->mesh = std::make_unique<dist::Mesh>(*run->group, plan);
   check_place(*run);
-  run->batch = recipe::plan_batch(run->recipe.batch, plan.readers());
+  run->batch = recipe::divide_batch(run->recipe.batch, plan.readers());
   recipe::check_micro_batches(run->recipe.parallel, run->batch);
   run->task = task::make_task(run->recipe, at::kCPU);
   run->learner =

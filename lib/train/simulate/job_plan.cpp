@@ -369,7 +369,7 @@ JobPlan plan_job(recipe::Recipe recipe, int world_size, const nn::Factories& mod
                             "use a number: --set batch.per_device=N");
   }
   const core::MeshPlan mesh(world_size, recipe.parallel.mesh());
-  JobPlan job{.mesh = mesh, .batch = recipe::plan_batch(recipe.batch, mesh.readers())};
+  JobPlan job{.mesh = mesh, .batch = recipe::divide_batch(recipe.batch, mesh.readers())};
   recipe::check_micro_batches(recipe.parallel, job.batch);
   if (ranks.empty()) ranks = first_of_each_place(mesh);
   Profiles profiles;

@@ -9,23 +9,23 @@
 
 namespace scaletrain::recipe {
 
-TEST_CASE("plan_batch multiplies accumulation and ranks") {
-  const BatchPlan plan = plan_batch({.per_device = 32, .accumulate = 2, .global = {}}, 4);
+TEST_CASE("divide_batch multiplies accumulation and ranks") {
+  const BatchPlan plan = divide_batch({.per_device = 32, .accumulate = 2, .global = {}}, 4);
   CHECK(plan.per_device == 32);
   CHECK(plan.accumulate == 2);
   CHECK(plan.global == 256);  // 32 * 2 * 4
 }
 
-TEST_CASE("plan_batch divides a global batch over the ranks") {
-  const BatchPlan plan = plan_batch({.per_device = 32, .accumulate = {}, .global = 256}, 2);
+TEST_CASE("divide_batch divides a global batch over the ranks") {
+  const BatchPlan plan = divide_batch({.per_device = 32, .accumulate = {}, .global = 256}, 2);
   CHECK(plan.accumulate == 4);  // 256 / (32 * 2)
   CHECK(plan.global == 256);
 }
 
-TEST_CASE("plan_batch names what would fit") {
+TEST_CASE("divide_batch names what would fit") {
   const auto message = [](std::int64_t global, int ranks) -> std::string {
     try {
-      (void)plan_batch({.per_device = 32, .accumulate = {}, .global = global}, ranks);
+      (void)divide_batch({.per_device = 32, .accumulate = {}, .global = global}, ranks);
     } catch (const core::RecipeError& error) {
       return error.what();
     }
@@ -44,7 +44,7 @@ TEST_CASE("a batch may grow, and its plan has the sizes") {
   const Recipe recipe =
       parse_recipe(minimal_recipe(), "r.json", {R"(batch={"global": 256, "per_device": 32,
                  "ramp": {"start": 64, "increment": 64, "samples": 100000}})"});
-  const BatchPlan plan = plan_batch(recipe.batch, 2);
+  const BatchPlan plan = divide_batch(recipe.batch, 2);
   CHECK(plan.accumulate == 4);
   CHECK(plan.micro_steps(64) == 1);
   CHECK(plan.micro_steps(192) == 3);
@@ -53,11 +53,11 @@ TEST_CASE("a batch may grow, and its plan has the sizes") {
   const std::string text = to_json(recipe);
   CHECK(to_json(parse_recipe(text, "r.json")) == text);
   CHECK(part_of_all(*recipe.batch.ramp) == 64);
-  CHECK_THROWS_WITH(plan_batch(recipe.batch, 4),
+  CHECK_THROWS_WITH(divide_batch(recipe.batch, 4),
                     "/batch/ramp/start: 64 is not a multiple of 128 = per_device 32 x 4 ranks\n"
                     "  use 128, or fewer ranks, or a smaller per_device");
   const auto found = [&](const std::string& batch) {
-    return plan_batch(parse_recipe(minimal_recipe(), "r.json", {"batch=" + batch}).batch, 3);
+    return divide_batch(parse_recipe(minimal_recipe(), "r.json", {"batch=" + batch}).batch, 3);
   };
   CHECK_THROWS_WITH(found(R"({"global": 60, "per_device": "auto",
                                "ramp": {"start": 30, "increment": 10, "samples": 100}})"),
@@ -114,13 +114,13 @@ TEST_CASE("the samples of a device may be left to be found, of a global batch") 
       {R"(batch={"per_device": "auto", "global": 64, "memory_mb": 100})", "mix.mixup=0.2"});
   CHECK(recipe.batch.is_automatic());
   CHECK(recipe.batch.memory_mb == 100);
-  const BatchPlan plan = plan_batch(recipe.batch, 4);
+  const BatchPlan plan = divide_batch(recipe.batch, 4);
   CHECK(plan.per_device == 0);
   CHECK(plan.global == 64);
-  CHECK_THROWS_WITH(plan_batch(recipe.batch, 3),
+  CHECK_THROWS_WITH(divide_batch(recipe.batch, 3),
                     "/batch/global: 64 is not a multiple of 3 ranks\n"
                     "  use 63 or 66, or another number of ranks");
-  CHECK_THROWS_WITH(plan_batch(recipe.batch, 65),
+  CHECK_THROWS_WITH(divide_batch(recipe.batch, 65),
                     "/batch/global: 64 is not a multiple of 65 ranks\n"
                     "  use 65, or fewer ranks");
   CHECK_FALSE(parse_recipe(minimal_recipe(), "r.json").batch.is_automatic());

@@ -170,7 +170,7 @@ Json run_rank(const Case& one, std::unique_ptr<dist::Group> own) {
   const core::MeshPlan plan(kRanks, run.recipe.parallel.mesh());
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
   run.task = task::make_task(run.recipe, at::kCPU);
-  run.batch = recipe::plan_batch(run.recipe.batch, plan.readers());
+  run.batch = recipe::divide_batch(run.recipe.batch, plan.readers());
   run.learner = build_learner(run.recipe, at::kCPU, {.steps_per_epoch = 1, .total_steps = 1},
                               run.batch.global, nn::built_in_factories(), run.mesh.get());
   run.learner.model->train();
