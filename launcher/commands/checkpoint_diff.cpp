@@ -118,8 +118,8 @@ void add_checkpoint_diff(CLI::App& checkpoint, int& exit_status) {
   constexpr const char* kWeights =
       "a checkpoint, a run's folder, a safetensors or PyTorch file, a folder of Hugging Face or "
       "timm";
-  diff->add_option("a", arguments->first, kWeights)->required();
-  diff->add_option("b", arguments->second, kWeights)->required();
+  diff->add_option("a", arguments->first, kWeights)->required()->type_name("CHECKPOINT");
+  diff->add_option("b", arguments->second, kWeights)->required()->type_name("CHECKPOINT");
   diff->add_option("--part", arguments->part,
                    "the key of PyTorch files below which the model lies (by default what is known "
                    "as a model's)");
