@@ -16,7 +16,7 @@ using TableJson = nlohmann::ordered_json;
 std::string sentence(std::string text) {
   if (text.empty()) return text;
   const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
-  if (end != std::string::npos && end > 0 && text[end] == ' ') {
+  if (end > 0 && (end == std::string::npos || text[end] == ' ')) {
     text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
   if (text.find_last_of(".?!:") != text.size() - 1) text += '.';
