@@ -72,13 +72,7 @@ std::string examples_section(const Command& command, int width) {
   if (command.examples.empty()) return "";
   std::string text = "\nExamples:\n";
   std::istringstream lines(command.examples);
-  for (std::string line; std::getline(lines, line);) {
-    const bool is_comment = line.starts_with("# ");
-    text += is_comment ? "  # " : "  ";
-    const std::size_t column = is_comment ? 4 : 2;
-    add_wrapped(text, column, is_comment ? line.substr(2) : line, width, is_comment ? 2 : 6,
-                is_comment ? "" : " \\");
-  }
+  for (std::string line; std::getline(lines, line);) text += wrapped_example(line, width, 2);
   return text;
 }
 
@@ -133,6 +127,24 @@ std::string notes_of(const Flag& flag) {
     notes.push_back(fmt::format("Not with {}.", fmt::join(flag.excludes, ", ")));
   if (!flag.variable.empty()) notes.push_back(fmt::format("Environment: {}.", flag.variable));
   return fmt::format("{}", fmt::join(notes, " "));
+}
+
+std::string wrapped_example(const std::string& line, int width, int indent) {
+  const std::string blanks(static_cast<std::size_t>(indent), ' ');
+  const bool is_comment = line.starts_with("# ");
+  std::string text = blanks;
+  if (!is_comment) {
+    add_wrapped(text, text.size(), line, width, text.size() + 4, " \\");
+    return text;
+  }
+  std::string words;
+  add_wrapped(words, text.size() + 2, line.substr(2), width, text.size() + 2);
+  std::istringstream lines(words);
+  text.clear();
+  for (std::string part; std::getline(lines, part);) {
+    text += blanks + "# " + part.substr(part.find_first_not_of(' ')) + "\n";
+  }
+  return text;
 }
 
 std::vector<std::string> groups_of(const Command& command) {

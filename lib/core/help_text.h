@@ -18,6 +18,10 @@ std::string help_text(const Command& command, const std::string& name, int width
 // Returns sentences for what a flag's help text does not say: "Default: 5. Allowed: from 1 to 9."
 std::string notes_of(const Flag& flag);
 
+// Returns one line of Command::examples in lines of at most `width`: a command continues after a
+// backslash, a comment after "# ".
+std::string wrapped_example(const std::string& line, int width, int indent);
+
 // Returns the headings of the command's flags in their order, "Options" last.
 std::vector<std::string> groups_of(const Command& command);
 

@@ -59,6 +59,8 @@ TEST_CASE("lines are wrapped to the width, examples with a backslash") {
   CHECK(help_text(longer, "tool run", 40)
             .ends_with("  tool run --count 2 --other-flag \\\n"
                        "      value recipe.json\n"));
+  CHECK(wrapped_example("# Runs on as many devices as there are.", 24, 2) ==
+        "  # Runs on as many\n  # devices as there\n  # are.\n");
 }
 
 TEST_CASE("the width is that of COLUMNS, at least 40") {

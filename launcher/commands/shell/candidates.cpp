@@ -22,7 +22,6 @@ const std::map<std::string, std::vector<std::string>>& words_of_flags() {
       {"--tee", {"0", "1", "2", "3"}},
       {"--kind", {"indexed-job", "jobset", "pytorchjob"}},
       {"--weights", {"model", "ema", "swa"}},
-      {"--precision", {"fp32", "tf32", "bf16", "fp16", "fp8"}},
       {"--on", {"val", "test"}},
       {"--resume", {"auto"}},
       {"--table", {"text", "csv", "json"}},
@@ -61,6 +60,11 @@ std::vector<CompletionWord> values_of(const core::Flag& flag, const std::string&
   if (!result.empty()) return result;
   for (const std::string& name : flag.names) {
     if (name == "--set" || name == "AXIS") return keys(typed);
+    if (name == "--precision") {
+      for (const auto& [value, help] : recipe::values_of_key("precision")) {
+        add_matching(value, help, typed, result);
+      }
+    }
     const auto found = words_of_flags().find(name);
     if (found == words_of_flags().end()) continue;
     for (const std::string& word : found->second) add_matching(word, "", typed, result);

@@ -86,14 +86,18 @@ void add_commands(const core::Command& command, const std::string& name, std::st
   }
 }
 
+constexpr int kExampleWidth = 66;  // of 80 columns, indented
+
 // The lines of the command's examples, comments as text above them.
 std::string examples(const core::Command& command) {
   std::string text;
   std::istringstream lines(command.examples);
   for (std::string line; std::getline(lines, line);) {
     const bool is_comment = line.starts_with("# ");
+    std::string wrapped = core::wrapped_example(line, kExampleWidth, 0);
+    wrapped.pop_back();
     text += is_comment ? fmt::format(".PP\n{}\n", roff(line.substr(2)))
-                       : fmt::format(".PP\n.RS 4\n.nf\n{}\n.fi\n.RE\n", roff(line));
+                       : fmt::format(".PP\n.RS 4\n.nf\n{}\n.fi\n.RE\n", roff(wrapped));
   }
   for (const core::Command& below : command.commands) text += examples(below);
   return text;
