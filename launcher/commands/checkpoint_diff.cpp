@@ -17,6 +17,7 @@
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text.h"
 #include "lib/format/weights/weight_diff.h"
 
 namespace scaletrain::launcher {
@@ -103,7 +104,8 @@ void print_diff(const DiffArguments& arguments) {
     different.push_back(diff_as_json(diff));
     text += shown_diff(diff);
   }
-  text += fmt::format("{} of {} tensors differ\n", different.size(), diffs.size());
+  text += fmt::format("{} of {} {}\n", different.size(), core::counted(std::ssize(diffs), "tensor"),
+                      different.size() == 1 ? "differs" : "differ");
   const DiffJson json = {{"tensors", diffs.size()}, {"different", different}};
   const std::string shown = arguments.as_json ? core::json_text(json, 1) + "\n" : text;
   std::fputs(shown.c_str(), stdout);
