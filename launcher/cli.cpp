@@ -21,10 +21,10 @@
 #include "launcher/platform/become.h"
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
+#include "lib/core/help_text.h"
 #include "lib/core/log.h"
 #include "lib/core/programs.h"
 #include "lib/core/subprocess.h"
-#include "lib/core/version.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/schema/foreign_names.h"
 
@@ -59,14 +59,10 @@ void become_external(const std::string& name, const std::vector<std::string>& ar
   become(*path, {arguments.begin() + 1, arguments.end()});
 }
 
-// Taken apart by words_for_help; here for the list of commands.
-void add_help_command(CLI::App& app) {
-  app.add_subcommand("help", "Show what a command does and its flags: scaletrain help launch");
-}
-
 // "help launch" as "launch --help".
 std::vector<std::string> words_for_help(std::vector<std::string> words) {
   if (words.back() == "--help" || words.back() == "-h") return words;
+  if (words.back() == "--markdown") return words;  // the command `help` itself
   words.erase(words.begin());
   words.emplace_back("--help");
   return words;
@@ -100,14 +96,15 @@ std::string key_hint(const std::string& command, const std::string& word) {
                      fmt::join(found, "=VALUE or "));
 }
 
-int parse_and_run(const std::vector<std::string>& arguments) {
+int parse_and_run(const std::vector<std::string>& arguments, const std::string& version) {
   std::vector<std::string> ours(arguments.begin() + 1, arguments.end());
   std::optional<std::vector<std::string>> program;
   int exit_status = 0;
   CLI::App app("Train models on one or many devices.", "scaletrain");
-  app.set_version_flag("--version", fmt::format("scaletrain {}", core::version()));
+  core::use_help_text(app);
+  app.set_version_flag("--version", version,
+                       "print the version, the commit and the versions of the libraries");
   app.require_subcommand(0, 1);
-  app.footer("scaletrain data --help: shards and data sets\nscaletrain NAME runs scaletrain-NAME");
   add_launch_commands(app, program, exit_status);
   add_slurm_command(app, exit_status);
   add_k8s_command(app, exit_status);
@@ -123,7 +120,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_predict_command(app, ours, exit_status);
   add_bench_command(app, exit_status);
   add_status_command(app, exit_status);
-  add_help_command(app);
+  set_launcher_texts(app);
 
   if (ours.empty()) {
     std::cerr << app.help();
@@ -148,10 +145,10 @@ int parse_and_run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, const std::string& version) {
   try {
     tidy_up_process();
-    const int status = parse_and_run({argv, argv + argc});
+    const int status = parse_and_run({argv, argv + argc}, version);
     core::flush_output();
     return status_for_operator(status);
   } catch (const std::exception& error) {

@@ -19,6 +19,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/core/version.h"
 #include "lib/data/set/classes_file.h"
@@ -118,10 +119,11 @@ void run_card(const CardOptions& options) {
       {"shards", shards}};
   const std::string text = core::json_text(card, 1) + "\n";
   stores.of(path).write(path, text);
-  print(options.as_json
-            ? text
-            : fmt::format("{}: {} samples of {} classes in {} shards\n", core::shown_path(path),
-                          samples, by_class.size(), paths.size()));
+  print(options.as_json ? text
+                        : fmt::format("{}: {} of {} in {}\n", core::shown_path(path),
+                                      core::counted(samples, "sample"),
+                                      core::counted(std::ssize(by_class), "class"),
+                                      core::counted(std::ssize(paths), "shard")));
 }
 
 }  // namespace

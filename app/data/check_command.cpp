@@ -16,6 +16,7 @@
 #include "app/data/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/format/tar.h"
 
@@ -41,21 +42,24 @@ void print_some(const std::string& folder, const std::vector<Item>& items, const
 
 // Summary of a folder: problems found, quarantine.json, and shards that could not be checked.
 std::string summary(const FolderReport& report) {
-  std::string text = fmt::format("{} samples, {} wrong", report.samples, report.problems.size());
+  std::string text =
+      fmt::format("{}, {} wrong", core::counted(report.samples, "sample"), report.problems.size());
   const std::int64_t left_out = report.left_out_samples + report.left_out_shards;
   if (report.rewritten) {
     text +=
         fmt::format("; {} was {}", format::kQuarantineFile, report.removed ? "removed" : "written");
     if (!report.stale.empty()) {
-      text += fmt::format(", {} entries dropped", report.stale.size());
+      text += fmt::format(", {} dropped", core::counted(std::ssize(report.stale), "entry"));
     }
   }
   if (left_out > 0) {
-    text += fmt::format("; {} samples and {} shards more are in quarantine and left out",
-                        report.left_out_samples, report.left_out_shards);
+    text += fmt::format("; {} and {} more are in quarantine and left out",
+                        core::counted(report.left_out_samples, "sample"),
+                        core::counted(report.left_out_shards, "shard"));
   }
   if (!report.unchecked.empty()) {
-    text += fmt::format("; {} shards could not be checked", report.unchecked.size());
+    text += fmt::format("; {} could not be checked",
+                        core::counted(std::ssize(report.unchecked), "shard"));
   }
   return text;
 }

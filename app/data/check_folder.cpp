@@ -128,7 +128,8 @@ void add_list_warnings(const std::vector<std::string>& absent, bool repair, Fold
     for (const std::string& shard : absent) names.push_back(format::shown_name(shard));
     const std::size_t shown = std::min(names.size(), kMostNames);
     report.warnings.push_back(fmt::format(
-        "quarantine.json names {} shards that are not there: {}{}", names.size(),
+        "quarantine.json names {} that {} not there: {}{}",
+        core::counted(std::ssize(names), "shard"), names.size() == 1 ? "is" : "are",
         fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
         names.size() > shown ? ", ..." : ""));
   }

@@ -26,6 +26,7 @@
 #include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/format/tar.h"
 #include "lib/observe/work_progress.h"
@@ -196,8 +197,8 @@ void run_import(const ImportOptions& options) {
                 {"lost_links", set.lost_links}});
   } else {
     const std::string others = data::shown_files(set.left_alone);
-    print(fmt::format("imported {} samples into {} shards in {}{}\n", samples, shards,
-                      core::shown_path(options.shards.folder),
+    print(fmt::format("imported {} into {} in {}{}\n", core::counted(samples, "sample"),
+                      core::counted(shards, "shard"), core::shown_path(options.shards.folder),
                       others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
   }
   if (options.kind == "parquet" && writer.incomplete() == 0) {

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "app/data/command_texts.h"
 #include "app/data/commands.h"
 #include "lib/core/command_line.h"
 #include "lib/core/error.h"
+#include "lib/core/help_text.h"
 #include "lib/core/log.h"
 
 namespace {
@@ -30,8 +32,10 @@ constexpr std::array kCommands{
 int run(const std::vector<std::string>& arguments) {
   int exit_status = 0;
   CLI::App app("Prepare, check and look into training data.", "scaletrain data");
+  scaletrain::core::use_help_text(app);
   app.require_subcommand(0, 1);
   for (const auto& add_command : kCommands) add_command(app, exit_status);
+  scaletrain::app::set_data_texts(app);
   if (arguments.empty()) {
     std::cerr << app.help();
     return static_cast<int>(ExitCode::kUsage);

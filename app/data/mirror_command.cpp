@@ -123,6 +123,7 @@ void add_mirror_command(CLI::App& app, int& exit_status) {
       ->required();
   CLI::Option* const to = command->add_option(
       "--to", options->run, "a run's folder: the newest copy that is whole is brought there");
+  to->type_name("RUN");
   command->add_option("--newer-than", options->newer_than, "with --to: a step")->needs(to);
   command->add_option("--recipe", options->recipe, "whose /storage says how a bucket is reached");
   command

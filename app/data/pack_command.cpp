@@ -24,6 +24,7 @@
 #include "lib/core/log.h"
 #include "lib/core/philox.h"
 #include "lib/core/placeholder.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/image/encode.h"
@@ -137,8 +138,10 @@ void report(const PackOptions& options, const PackSource& source,
   const std::size_t samples = source.items.size() - skipped.size();
   if (!options.as_json) {
     const std::string others = data::shown_files(source.left_alone);
-    print(fmt::format("packed {} samples of {} classes into {} shards in {}{}{}\n", samples,
-                      source.classes.size(), shards.size(), core::shown_path(options.shards.folder),
+    print(fmt::format("packed {} of {} into {} in {}{}{}\n", core::counted(samples, "sample"),
+                      core::counted(std::ssize(source.classes), "class"),
+                      core::counted(std::ssize(shards), "shard"),
+                      core::shown_path(options.shards.folder),
                       skipped.empty() ? "" : fmt::format("; skipped {}", skipped.size()),
                       others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
     return;

@@ -16,6 +16,7 @@
 #include "app/data/shapes.h"
 #include "app/data/shard_writer.h"
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/data/image/encode.h"
 #include "lib/observe/work_progress.h"
@@ -83,8 +84,9 @@ void run_synth(const SynthOptions& options) {
   if (options.as_json) {
     print_json({{"samples", options.samples}, {"classes", classes}, {"shards", shards}});
   } else {
-    print(fmt::format("drew {} samples of {} classes into {} shards in {}\n", options.samples,
-                      options.classes, shards, core::shown_path(options.shards.folder)));
+    print(fmt::format("drew {} of {} into {} in {}\n", core::counted(options.samples, "sample"),
+                      core::counted(options.classes, "class"), core::counted(shards, "shard"),
+                      core::shown_path(options.shards.folder)));
   }
 }
 

@@ -22,6 +22,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text.h"
 #include "lib/format/token_card.h"
 #include "lib/format/tokenizer_file_names.h"
 #include "lib/observe/work_progress.h"
@@ -111,8 +112,10 @@ void run_tokenize(const TokenizeOptions& options) {
   if (options.as_json) {
     print_json(format::token_card_json(card));
   } else {
-    print(fmt::format("{} documents, {} tokens in {} files in {}\n", card.documents, card.tokens,
-                      card.files.size(), core::printable(options.folder)));
+    print(fmt::format("{}, {} in {} in {}\n", core::counted(card.documents, "document"),
+                      core::counted(card.tokens, "token"),
+                      core::counted(std::ssize(card.files), "file"),
+                      core::printable(options.folder)));
   }
 }
 

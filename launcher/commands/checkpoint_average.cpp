@@ -92,6 +92,7 @@ void add_checkpoint_average(CLI::App& checkpoint, int& exit_status) {
       ->add_option("paths", arguments->paths,
                    "checkpoints, runs' folders, safetensors or PyTorch files, folders of Hugging "
                    "Face or timm; tensors of whole numbers come from the first")
+      ->type_name("CHECKPOINT")
       ->required()
       ->expected(2, -1);
   averaging

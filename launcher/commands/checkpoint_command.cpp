@@ -41,7 +41,8 @@ struct CheckpointArguments {
 void add_arguments(CLI::App& command, CheckpointArguments& arguments) {
   command
       .add_option("path", arguments.path, "a checkpoint, a run's folder, its latest or its best")
-      ->required();
+      ->required()
+      ->type_name("CHECKPOINT");
   command.add_flag("--json", arguments.as_json, "print one JSON object");
 }
 

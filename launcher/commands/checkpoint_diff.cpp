@@ -17,6 +17,7 @@
 #include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text.h"
 #include "lib/format/weights/weight_diff.h"
 
 namespace scaletrain::launcher {
@@ -103,7 +104,8 @@ void print_diff(const DiffArguments& arguments) {
     different.push_back(diff_as_json(diff));
     text += shown_diff(diff);
   }
-  text += fmt::format("{} of {} tensors differ\n", different.size(), diffs.size());
+  text += fmt::format("{} of {} {}\n", different.size(), core::counted(std::ssize(diffs), "tensor"),
+                      different.size() == 1 ? "differs" : "differ");
   const DiffJson json = {{"tensors", diffs.size()}, {"different", different}};
   const std::string shown = arguments.as_json ? core::json_text(json, 1) + "\n" : text;
   std::fputs(shown.c_str(), stdout);
@@ -118,8 +120,8 @@ void add_checkpoint_diff(CLI::App& checkpoint, int& exit_status) {
   constexpr const char* kWeights =
       "a checkpoint, a run's folder, a safetensors or PyTorch file, a folder of Hugging Face or "
       "timm";
-  diff->add_option("a", arguments->first, kWeights)->required();
-  diff->add_option("b", arguments->second, kWeights)->required();
+  diff->add_option("a", arguments->first, kWeights)->required()->type_name("CHECKPOINT");
+  diff->add_option("b", arguments->second, kWeights)->required()->type_name("CHECKPOINT");
   diff->add_option("--part", arguments->part,
                    "the key of PyTorch files below which the model lies (by default what is known "
                    "as a model's)");

@@ -137,6 +137,7 @@ void add_checkpoint_export(CLI::App& checkpoint, int& exit_status) {
   exporting
       ->add_option("CHECKPOINT", arguments->checkpoint,
                    "a checkpoint, a run's folder, its latest or its best")
+      ->type_name("CHECKPOINT")
       ->required();
   recipe::add_weights_flag(*exporting, arguments->weights);
   exporting->add_option("OUT", arguments->out, "the new folder")->required();

@@ -236,7 +236,7 @@ void save_now(const KeepArguments& arguments) {
 CLI::App* add_command(CLI::App& checkpoint, const char* name, const char* help,
                       const std::shared_ptr<KeepArguments>& arguments) {
   CLI::App* const command = checkpoint.add_subcommand(name, help);
-  command->add_option("run", arguments->run, "a run's folder")->required();
+  command->add_option("run", arguments->run, "a run's folder")->required()->type_name("RUN");
   return command;
 }
 

@@ -50,7 +50,8 @@ void add_checkpoint_reshard(CLI::App& checkpoint, int& exit_status) {
   resharding
       ->add_option("CHECKPOINT", arguments->checkpoint,
                    "a checkpoint, a run's folder, its latest or its best")
-      ->required();
+      ->required()
+      ->type_name("CHECKPOINT");
   resharding->add_option("-o,--output", arguments->output, "the new folder")->required();
   resharding->callback([arguments, &exit_status] {
     reshard(*arguments);

@@ -55,8 +55,10 @@ void add_slurm_command(CLI::App& app, int& exit_status);
 void add_worker_command(CLI::App& app, int& exit_status);
 // `k8s RECIPE` (kubernetes/): the objects for kubectl that run a recipe.
 void add_k8s_command(CLI::App& app, int& exit_status);
-// `completion` and `man` (shell/), both made of the command table of `app` as it is when they run,
-// and of that of `scaletrain data`.
+// `completion`, `man` and `help --markdown` (shell/): made from the command table of `app` as it is
+// when they run, and from that of `scaletrain data`.
 void add_shell_commands(CLI::App& app, int& exit_status);
+// Sets the headings and examples of all commands (command_texts.cpp). Call after all are added.
+void set_launcher_texts(CLI::App& app);
 
 }  // namespace scaletrain::launcher

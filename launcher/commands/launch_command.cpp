@@ -15,6 +15,7 @@
 #include "launcher/place/slurm_step.h"
 #include "launcher/platform/open_files.h"
 #include "lib/core/error.h"
+#include "lib/core/help_text.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::launcher {
@@ -114,15 +115,20 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
 }  // namespace
 
 void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
-  command.add_option("--set", options.set, "recipes: override a key, KEY=VALUE; repeatable")
+  const core::FlagGroup group(command, "Recipe");
+  command
+      .add_option("--set", options.set,
+                  "Overrides a key, for example optimizer.lr=0.01. Repeatable.")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command
       .add_option("--allow", options.allow,
-                  "recipes: a key that may differ from the run that is resumed; repeatable")
+                  "A key that may differ from the resumed run, for example steps. Repeatable.")
+      ->type_name("KEY")
       ->allow_extra_args(false);
   command
       .add_option("--worker", options.worker,
-                  "recipes: a worker program of your own, with its models")
+                  "A worker program of your own, with its models. Default: scaletrain-worker.")
       ->take_last();
 }
 
@@ -130,11 +136,14 @@ void declare_launch(CLI::App& launch, LaunchOptions& options) {
   add_launch_flags(launch, options);
   add_recipe_flags(launch, options);
   add_program_flags(launch, options);
+  const core::FlagGroup group(launch, "Recipe");
   launch
-      .add_option("--resume", options.resume,
-                  "recipes: auto (the newest checkpoint, if there is one) or a checkpoint's path")
+      .add_option(
+          "--resume", options.resume,
+          "Checkpoint to continue from: its path, or auto for the newest one if there is one.")
+      ->type_name("CHECKPOINT")
       ->take_last();
-  launch.add_option("RECIPE", options.path, "the recipe to run");
+  launch.add_option("RECIPE", options.path, "The recipe to run.");
 }
 
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
@@ -143,10 +152,6 @@ void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::str
   CLI::App* const launch =
       app.add_subcommand("launch", "Run a recipe, or any program after --, in several processes");
   declare_launch(*launch, *launch_options);
-  launch->footer(
-      "scaletrain launch [flags] RECIPE\n"
-      "scaletrain launch [flags] train.py ARGS...\n"
-      "scaletrain launch [flags] -- PROGRAM ARGS...");
   launch->callback([launch_options, &program, &exit_status] {
     if (!program) {
       if (launch_options->path.empty()) {
@@ -171,7 +176,8 @@ void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::str
   add_recipe_flags(*resume, *resume_options);
   resume
       ->add_option("PATH", resume_options->path,
-                   "a run's folder, a checkpoint, or latest; or s3://... of its mirror")
+                   "Run folder, checkpoint, or latest; or s3://... of its mirror.")
+      ->type_name("CHECKPOINT")
       ->required();
   resume->callback(
       [resume_options, &exit_status] { exit_status = launch_recipe(*resume_options, true); });

@@ -53,7 +53,7 @@ void add_status_command(CLI::App& app, int& exit_status) {
   const auto arguments = std::make_shared<StatusArguments>();
   CLI::App* const command =
       app.add_subcommand("status", "How a run is: ranks, steps, speed, checkpoint, time left");
-  command->add_option("RUN", arguments->run, "the run's folder")->required();
+  command->add_option("RUN", arguments->run, "the run's folder")->required()->type_name("RUN");
   command->add_flag("--json", arguments->as_json, "print one JSON object");
   command->add_flag("--watch", arguments->watch, "every second, until the run has ended");
   command->callback([arguments, &exit_status] {

@@ -24,15 +24,16 @@ void add_agent_flags(CLI::App& command, AgentOptions& options) {
     command.add_option(name, value, help)->take_last();
   };
   add("--join-timeout", options.join_timeout,
-      "several nodes: how long to wait until enough are there (default 10m)");
+      "Several nodes: time limit for enough nodes to join. Default: 10m.");
   add("--last-call", options.last_call,
-      "--nnodes MIN:MAX: how long to wait for more than MIN (default 30s)");
+      "--nnodes MIN:MAX: time to wait for more than MIN nodes. Default: 30s.");
   add("--heartbeat-timeout", options.heartbeat_timeout,
-      "several nodes: a node is lost after so long without a sign of life (default 10s)");
+      "Several nodes: time without a heartbeat after which a node counts as lost. Default: 10s.");
   add("--restart-delay", options.restart_delay,
-      "wait between quick failures, doubled with each up to 60s (default 1s)");
+      "Delay before a restart after a quick failure, doubled with each one up to 60s. Default: "
+      "1s.");
   add("--restarts-per-hour", options.restarts_per_hour,
-      "most restarts in any hour, 0: no limit (default 0)");
+      "Limit of restarts in any hour; 0 is no limit. Default: 0.");
 }
 
 AgentTiming agent_timing(const AgentOptions& options) {

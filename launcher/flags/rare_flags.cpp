@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "lib/core/error.h"
+#include "lib/core/help_text.h"
 #include "lib/core/lookup.h"
 #include "lib/core/printable.h"
 
@@ -39,27 +40,29 @@ void require_seconds(const char* flag, const std::string& text) {
 }  // namespace
 
 void add_rare_flags(CLI::App& command, RareFlags& flags) {
+  const core::FlagGroup group(command, "Compatibility with torchrun");
   const auto add = [&](const char* names, std::string& value, const char* variable,
                        const char* help) {
     command.add_option(names, value, help)->envname(variable)->take_last();
   };
   add("--event-log-handler,--event_log_handler", flags.event_log, "PET_EVENT_LOG_HANDLER",
-      "programs: null, or console: what happens to workers, as torchrun's JSON lines");
+      "console prints worker events as JSON lines like torchrun; null prints none.");
   add("--duplicate-stdout-filters,--duplicate_stdout_filters", flags.stdout_filters,
       "PET_DUPLICATE_STDOUT_FILTERS",
-      "programs: lines of tee'd output with one of these texts go to filtered_stdout.log too");
+      "Lines of --tee output that contain one of these texts also go to filtered_stdout.log.");
   add("--duplicate-stderr-filters,--duplicate_stderr_filters", flags.stderr_filters,
-      "PET_DUPLICATE_STDERR_FILTERS", "programs: the same for errors and filtered_stderr.log");
+      "PET_DUPLICATE_STDERR_FILTERS",
+      "Lines of --tee errors that contain one of these texts also go to filtered_stderr.log.");
   add("--monitor-interval,--monitor_interval", flags.monitor_interval, "PET_MONITOR_INTERVAL",
-      "programs: taken for torchrun's sake; a worker's end is seen at once");
+      "Accepted and ignored: the end of a worker is noticed at once.");
   add("--start-method,--start_method", flags.start_method, "PET_START_METHOD",
-      "programs: taken for torchrun's sake; spawn, fork, forkserver are for Python functions");
+      "Accepted and ignored: spawn, fork and forkserver start Python functions.");
   command
       .add_option("--logs-specs,--logs_specs", flags.logs_specs,
-                  "refused: names a Python class of torchrun's")
+                  "Refused: it names a Python class of torchrun.")
       ->take_last();
   command.add_flag("--use-env,--use_env", flags.use_env,
-                   "programs: taken for torch.distributed.launch's sake; LOCAL_RANK is always set");
+                   "Accepted and ignored: LOCAL_RANK is always set.");
 }
 
 std::vector<std::string> given_flags(const RareFlags& flags) {

@@ -13,6 +13,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 #include "lib/core/worker_env.h"
 #include "lib/format/checkpoint_folder_links.h"
 
@@ -87,7 +88,10 @@ int RecipeJob::stopped(const GroupEnd& end) {
       std::count_if(end.workers.begin(), end.workers.end(), [](const WorkerEnd& worker) {
         return worker.status.signal == SIGKILL && !worker.was_outlived;
       });
-  if (killed > 0) core::log("{} workers were killed before they had finished", killed);
+  if (killed > 0) {
+    core::log("{} {} had finished", core::counted(killed, "worker"),
+              killed == 1 ? "was killed before it" : "were killed before they");
+  }
   core::log("stopped; continue with: {}", resume_command_);
   return static_cast<int>(end.stop_signal == SIGINT ? ExitCode::kInterrupted
                                                     : ExitCode::kTemporary);

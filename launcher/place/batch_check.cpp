@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
@@ -14,13 +15,15 @@ std::string batch_text(const recipe::BatchPlan& plan, int ranks, const char* per
                               plan.ramp->increment, plan.ramp->samples)
                 : "";
   if (plan.per_device == 0) {
-    return fmt::format("{} over {} ranks, in micro-batches that fit{}", plan.global, ranks, grows);
+    return fmt::format("{} over {}, in micro-batches that fit{}", plan.global,
+                       core::counted(ranks, "rank"), grows);
   }
   const auto readers = static_cast<int>(plan.global / (plan.per_device * plan.accumulate));
   // Ranks that share a model read the same samples.
   const std::string who = readers == ranks
-                              ? fmt::format("{} ranks", ranks)
-                              : fmt::format("{} groups of {} ranks", readers, ranks / readers);
+                              ? core::counted(ranks, "rank")
+                              : fmt::format("{} of {}", core::counted(readers, "group"),
+                                            core::counted(ranks / readers, "rank"));
   return fmt::format("{} = {}{} x {}{} x {}{}", plan.global, plan.per_device, per_device,
                      plan.accumulate, accumulate, who, grows);
 }

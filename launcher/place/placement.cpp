@@ -11,6 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/host.h"
 #include "lib/core/printable.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -109,8 +110,8 @@ bool take_from_slurm(LaunchOptions& options, const SlurmStep& step) {
   if (step.tasks != step.nodes) {
     throw core::UsageError(
         "SLURM_STEP_NUM_TASKS",
-        fmt::format("srun started {} tasks on {} nodes, and launch starts the workers of its node",
-                    step.tasks, step.nodes),
+        fmt::format("srun started {} on {}, and launch starts the workers of its node",
+                    core::counted(step.tasks, "task"), core::counted(step.nodes, "node")),
         "start one task on each node: #SBATCH --ntasks-per-node=1");
   }
   options.nnodes = std::to_string(step.nodes);

@@ -18,6 +18,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -114,11 +115,12 @@ class Group {
       if (!ladder_.stopping()) {
         const std::size_t count = workers_.running();
         stop(options_.forwarded(*signal));
-        core::log("{}: stopping {} workers, {:.1f} s for them to finish",
-                  core::signal_name(*signal), count,
+        core::log("{}: stopping {}, {:.1f} s for them to finish", core::signal_name(*signal),
+                  core::counted(static_cast<std::int64_t>(count), "worker"),
                   std::chrono::duration<double>(options_.grace).count());
       } else if (*signal == SIGINT && interrupts_ == 2) {  // a person who is waiting
-        core::log("SIGINT again: killing {} workers", workers_.running());
+        core::log("SIGINT again: killing {}",
+                  core::counted(static_cast<std::int64_t>(workers_.running()), "worker"));
         kill();
       }
     }

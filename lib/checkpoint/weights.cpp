@@ -19,6 +19,7 @@
 #include "lib/core/glob.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text.h"
 #include "lib/format/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/weights/element_values.h"
@@ -350,7 +351,7 @@ std::string summary(const WeightReport& report) {
   for (const auto& [name, how] : report.adapted) {
     adapted.push_back(fmt::format("{}: {}", name, how));
   }
-  return fmt::format("{} tensors taken, {}, {}, {}, {}", report.taken.size(),
+  return fmt::format("{} taken, {}, {}, {}, {}", core::counted(std::ssize(report.taken), "tensor"),
                      named("adapted", adapted), named("left as initialised", report.initial),
                      named("missing", report.missing), named("unused", report.unused));
 }

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,10 @@ namespace scaletrain::core {
 // As lower-case hexadecimal digits.
 std::string hex(std::span<const std::byte> bytes);
 std::string hex(std::string_view bytes);
+
+// "1 shard", "2 shards": `noun` in the plural takes an "s", "es" after s, x, z, ch and sh, and
+// "ies" for a "y" after a consonant.
+std::string counted(std::int64_t count, std::string noun);
 
 bool is_utf8(const std::string& text);
 

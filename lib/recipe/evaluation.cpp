@@ -28,6 +28,7 @@ void add_common_flags(CLI::App& command, Request& asked) {
   command
       .add_option("CHECKPOINT", asked.checkpoint,
                   "a checkpoint, a run's folder, its latest or its best")
+      ->type_name("CHECKPOINT")
       ->required();
   add_weights_flag(command, asked.weights);
   command.add_option("--nproc", asked.nproc, "ranks on this machine; gpu: one a device")

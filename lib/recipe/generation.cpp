@@ -43,6 +43,7 @@ void add_generation_flags(CLI::App& command, Generation& generation) {
   command
       .add_option("CHECKPOINT", generation.checkpoint,
                   "a checkpoint of a language model, a run's folder, its latest or its best")
+      ->type_name("CHECKPOINT")
       ->required();
   add_weights_flag(command, generation.weights);
   CLI::Option* const prompt = command.add_option(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/recipe/recipe.h"
+#include "lib/recipe/schema/named_value.h"
 
 namespace scaletrain::recipe {
 
@@ -48,6 +49,10 @@ nlohmann::ordered_json written_keys(const std::filesystem::path& path,
 // The keys that --set takes, "optimizer.lr", each with its help; those of a thing chosen by name (a
 // model's own) are not among them.
 std::vector<std::pair<std::string, std::string>> settable_keys();
+
+// The values that `key` ("optimizer.name") may have, each with its help; empty for numbers, paths
+// and unknown keys.
+NamedValues values_of_key(const std::string& key);
 
 // Every key that differing_keys may name, as "optimizer.lr", and those of the objects above them;
 // those of every thing chosen by name are among them.

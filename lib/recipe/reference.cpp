@@ -158,6 +158,25 @@ void add_keys(const Object& object, const std::string& prefix,
   }
 }
 
+NamedValues values_below(const Object& object, const std::string& key) {
+  const std::size_t dot = key.find('.');
+  const std::string name = key.substr(0, dot);
+  const std::string rest = dot == std::string::npos ? "" : key.substr(dot + 1);
+  for (const Field& field : object.fields()) {
+    if (field.name != name) continue;
+    const Object* const below = field.type->object();
+    const List* const list = field.type->list();
+    if (below != nullptr && list != nullptr && (rest.empty() || rest == "name")) {
+      return list->values();
+    }
+    if (below != nullptr && !rest.empty()) return values_below(*below, rest);
+    if (!rest.empty()) return {};
+    if (field.type->phrase() == "true or false") return {{"true", ""}, {"false", ""}};
+    return field.type->values();
+  }
+  return {};
+}
+
 void add_all_keys(const Object& object, const std::string& prefix, std::vector<std::string>& keys) {
   for (const Field& field : object.fields()) {
     keys.push_back(prefix + field.name);
@@ -205,6 +224,11 @@ std::vector<std::pair<std::string, std::string>> settable_keys() {
   std::vector<std::pair<std::string, std::string>> result;
   add_keys(*describe(recipe), "", result);
   return result;
+}
+
+NamedValues values_of_key(const std::string& key) {
+  Recipe recipe = blank_recipe();
+  return values_below(*describe(recipe), key);
 }
 
 std::vector<std::string> all_keys(const CatalogPtr& catalog) {

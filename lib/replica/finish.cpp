@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/format/checkpoint_folder_manifest.h"
 
 namespace scaletrain::replica {
@@ -49,8 +50,8 @@ Replicated finish_save(std::vector<Peer>& nodes, const std::string& save,
   for (const auto& [name, entry] : manifest.files) {
     if (copies[name] >= kLeastCopies) continue;
     throw core::StorageError(fmt::format("the checkpoint of step {}", manifest.step),
-                             fmt::format("{} is in the memory of {} nodes, and two are needed{}",
-                                         name, copies[name], why_fewer));
+                             fmt::format("{} is in the memory of {}, and two are needed{}", name,
+                                         core::counted(copies[name], "node"), why_fewer));
   }
   const std::string text = format::render_manifest(manifest);
   for (Peer* const node : holders) node->finish(save, manifest.step, text);

@@ -11,6 +11,7 @@
 #include "lib/core/disk.h"
 #include "lib/core/log.h"
 #include "lib/core/shell_word.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/core/version.h"
 #include "lib/data/loader/image_sizes.h"
@@ -252,8 +253,8 @@ void Reporter::mirrored(const mirror::Copied& copied) {
 
 void Reporter::replicated(std::int64_t step, const replica::Replicated& copies) {
   if (!speaks()) return;
-  progress_->note(
-      fmt::format("the checkpoint of step {} is in the memory of {} nodes", step, copies.nodes));
+  progress_->note(fmt::format("the checkpoint of step {} is in the memory of {}", step,
+                              core::counted(copies.nodes, "node")));
   metrics_->write(observe::ReplicaRecord{
       .attempt = attempt_, .step = step, .bytes = copies.bytes, .nodes = copies.nodes});
 }

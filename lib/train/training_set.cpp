@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 #include "lib/data/set/set_digest.h"
 #include "lib/train/agreement.h"
 
@@ -66,9 +67,9 @@ void TrainingSet::gather(dist::Group& group, format::TrainState& state) const {
   }
   if (changed > 0 && group.rank() == 0) {
     core::warn(
-        "not bit for bit as the run it continues: {} shards that other ranks read hold other "
+        "not bit for bit as the run it continues: {} that other ranks read {} other "
         "samples (their logs name them)",
-        changed);
+        core::counted(changed, "shard"), changed == 1 ? "holds" : "hold");
   }
 }
 

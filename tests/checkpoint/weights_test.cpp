@@ -117,7 +117,7 @@ TEST_CASE("patterns allow what is missing and what is unused, each its own") {
   three.weights.allow_missing = {"c", "b.*"};
   three.weights.allow_unused = {"*"};
   CHECK(summary(three.load()) ==
-        "1 tensors taken, 0 adapted, 0 left as initialised, 2 missing (b.0.w, b.1.w), 1 unused "
+        "1 tensor taken, 0 adapted, 0 left as initialised, 2 missing (b.0.w, b.1.w), 1 unused "
         "(x.0)");
   LoadCase nothing = make();
   nothing.file.erase("a");
@@ -206,7 +206,7 @@ TEST_CASE("a head for another number of classes stays as initialised") {
       {{"a", at::ones({2})}, {"fc.weight", at::ones({10, 2})}, {"fc.bias", at::ones({10})}});
   const WeightReport report = one.load();
   CHECK(summary(report) ==
-        "1 tensors taken, 0 adapted, 2 left as initialised (fc.bias, fc.weight), 0 missing, 0 "
+        "1 tensor taken, 0 adapted, 2 left as initialised (fc.bias, fc.weight), 0 missing, 0 "
         "unused");
   CHECK((one.model.at("fc.weight").eq(0).all().item<bool>()));
   LoadCase wider({{"fc.weight", at::zeros({5, 2})}}, {{"fc.weight", at::ones({10, 3})}});

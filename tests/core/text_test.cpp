@@ -18,6 +18,15 @@ TEST_CASE("UTF-8 is told from other bytes") {
   CHECK_FALSE(is_utf8("\xe2\x82"));      // ends too soon
 }
 
+TEST_CASE("a noun is in the plural unless there is one of it") {
+  CHECK(counted(1, "shard") == "1 shard");
+  CHECK(counted(0, "shard") == "0 shards");
+  CHECK(counted(2, "micro-batch") == "2 micro-batches");
+  CHECK(counted(3, "class") == "3 classes");
+  CHECK(counted(2, "entry") == "2 entries");
+  CHECK(counted(2, "day") == "2 days");
+}
+
 TEST_CASE("a number is the whole text") {
   CHECK(parse_number<int>("-7") == -7);
   CHECK(parse_number<unsigned>("ff", 16) == 255);

@@ -165,7 +165,7 @@ class Check(FolderTest):
         listed = read_json(self.path("quarantine.json"))
         self.assertEqual(["b.tar"], [entry["shard"] for entry in listed["shards"]])
         self.assertEqual([("a.tar", "k")], [(s["shard"], s["key"]) for s in listed["samples"]])
-        self.assertIn("5 samples, 0 wrong; 1 samples and 1 shards more are in quarantine",
+        self.assertIn("5 samples, 0 wrong; 1 sample and 1 shard more are in quarantine",
                       data("check", self.folder))
         # The tools leave it out, and so does the index.
         self.assertEqual(3 + 2, data_json("index", self.folder)["samples"])

@@ -66,7 +66,7 @@ class MachinesFault(QuarantineTest):
         self.assertEqual([("a.tar", "k")], self.listed())
         text = data("check", shards, code=65)
         self.assertIn(f"{self.path('b.tar')}: could not be checked: {absent}\n", text)
-        self.assertIn("3 samples, 0 wrong; 1 samples and 0 shards more are in quarantine and left "
+        self.assertIn("3 samples, 0 wrong; 1 sample and 0 shards more are in quarantine and left "
                       "out; 3 shards could not be checked\n", text)
 
     def test_nowhere_to_decompress(self):
@@ -124,7 +124,7 @@ class OverTime(QuarantineTest):
         self.assertEqual((4 + 1 + 5, {"shards": 0, "samples": 0}),
                          (folder["samples"], folder["quarantined"]))
         text = data("check", "--repair", self.folder)
-        self.assertIn("9 samples, 2 wrong; quarantine.json was written; 1 samples and 1 shards more are "
+        self.assertIn("9 samples, 2 wrong; quarantine.json was written; 1 sample and 1 shard more are "
                       "in quarantine and left out\n", text)
         folder = self.check(self.folder)
         self.assertEqual((9, {"shards": 1, "samples": 1}, [], []),
@@ -160,12 +160,12 @@ class OverTime(QuarantineTest):
         self.assertEqual([], folder["stale"])
         self.assertEqual(before, read_bytes(self.path("quarantine.json")))
         text = data("check", "--repair", self.folder)
-        self.assertIn("7 samples, 0 wrong; quarantine.json was written, 2 entries dropped; 1 samples and "
+        self.assertIn("7 samples, 0 wrong; quarantine.json was written, 2 entries dropped; 1 sample and "
                       "0 shards more are in quarantine and left out\n", text)
         self.assertEqual([("b.tar", "l")], self.listed())
         # The last one: no list is left.
         self.shard("b.tar", 2, first=10)
-        self.assertIn("6 samples, 0 wrong; quarantine.json was removed, 1 entries dropped\n",
+        self.assertIn("6 samples, 0 wrong; quarantine.json was removed, 1 entry dropped\n",
                       data("check", "--repair", self.folder))
         self.assertEqual(["a.tar", "b.tar"], sorted(os.listdir(self.folder)))
         self.assertIn("6 samples, 0 wrong\n", data("check", "--repair", self.folder))
@@ -180,7 +180,7 @@ class OverTime(QuarantineTest):
         self.assertEqual([("b.tar", "k")], self.listed())
         os.remove(self.path("b.tar"))
         text = data("check", "--repair", self.folder)
-        self.assertIn("warning: quarantine.json names 1 shards that are not there: b.tar\n", text)
+        self.assertIn("warning: quarantine.json names 1 shard that is not there: b.tar\n", text)
         self.assertEqual([("b.tar", "k")], self.listed())
 
     def test_an_unchanged_list_is_not_written_again(self):
@@ -223,7 +223,7 @@ class LeftOut(QuarantineTest):
         self.shard("set/c.tar", 2, first=20)
         self.cut("set/a.tar")
         data("check", "--repair", self.path("set"))
-        self.told = "warning: 1 shards and 1 samples more are in quarantine.json and left out\n"
+        self.told = "warning: 1 shard and 1 sample more are in quarantine.json and left out\n"
 
     def test_ls(self):
         text, said = both("ls", self.path("set"))

@@ -220,7 +220,7 @@ class Read(RemoteTest):
         data("check", "--repair", self.remote)
         write_tar(wrong, [("k.jpg", picture(1)), ("k.cls", b"1")])
         self.upload(local)
-        self.assertIn("41 samples, 0 wrong; quarantine.json was written, 1 entries dropped\n",
+        self.assertIn("41 samples, 0 wrong; quarantine.json was written, 1 entry dropped\n",
                       data("check", "--repair", self.remote))
         self.assertEqual({"version": 1, "shards": [], "samples": []},
                          json.loads(self.stored("quarantine.json")))

@@ -54,7 +54,7 @@ class Synth(FolderTest):
         for threads in (1, 4):
             out = self.path(str(threads))
             report = data("synth", out, "--samples", 30, "--threads", threads)
-            self.assertIn("drew 30 samples of 10 classes into 1 shards", report)
+            self.assertIn("drew 30 samples of 10 classes into 1 shard", report)
             hashes.append(hashlib.sha256(read_bytes(f"{out}/train-000000.tar")).digest())
         self.assertEqual(hashes[0], hashes[1])
 

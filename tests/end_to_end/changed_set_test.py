@@ -69,7 +69,7 @@ class ChangedSetTest(support.RunTestCase):
         err = self.launch(self.data, 2, resume=True, steps=24)
         start = "warning: not bit for bit as the run it continues: "
         self.assertIn(f"{start}{self.folder}/set/train-004.tar holds other samples\n", err)
-        self.assertIn(f"{start}1 shards that other ranks read hold other samples", err)
+        self.assertIn(f"{start}1 shard that other ranks read holds other samples", err)
         log = self.folder / "run/logs/attempt_2/1/stderr.log"
         self.assertIn(f"{start}{self.folder}/set/train-005.tar holds other samples\n",
                       log.read_text())

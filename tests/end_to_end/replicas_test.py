@@ -274,7 +274,7 @@ class Replicas(support.RunTestCase):
         process, run = self.train_until(19, "--grace", "20s", fault="stop@15,1", sync=diloco())
         time.sleep(1)  # and 2 waits in the exchange, too
         err = self.stop(process)
-        self.assertIn("1 workers were killed", err)
+        self.assertIn("1 worker was killed", err)
         state = support.state(run)
         self.assertEqual(state["step"], 20)
         self.assertEqual(lost_samples(state, 1, RANKS), (20 - 10) * BATCH)

@@ -69,7 +69,7 @@ class Slurm(slurm_support.ClusterTestCase):
         process = self.srun(["-N1", "-n2"], self.recipe())
         _, err = process.communicate(timeout=TIMEOUT_S)
         self.assertEqual(2, process.returncode, err)
-        self.assertIn("srun started 2 tasks on 1 nodes", err)
+        self.assertIn("srun started 2 tasks on 1 node", err)
         self.assertIn("#SBATCH --ntasks-per-node=1", err)
         self.assertFalse((self.folder / "recipe").exists())
 

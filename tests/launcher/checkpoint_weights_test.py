@@ -95,7 +95,7 @@ class CheckpointWeights(unittest.TestCase):
         self.printed("average", first, self.folder / "run", "-o", out)
         self.assertEqual([15.0], numpy.unique(safetensors.numpy.load_file(out)["fc.weight"]).tolist())
         self.assertEqual("differs     fc.weight: F32 [3,2], 6 of 6 elements, by 10 at most, 1 relative\n"
-                         "1 of 1 tensors differ\n", self.printed("diff", first, self.folder / "run"))
+                         "1 of 1 tensor differs\n", self.printed("diff", first, self.folder / "run"))
 
     def test_what_cannot_be_averaged_is_refused(self):
         a = self.write("a", w=numpy.ones(3, numpy.float32))

@@ -1,10 +1,14 @@
 """The command line of scaletrain: mistakes, help, output that is not taken, commands of other programs."""
 
+import fcntl
+import json
 import os
+import struct
 import subprocess
+import termios
 import unittest
 
-from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
+from launcher.launch_support import LIMIT_S, ROOT, SCALETRAIN, LaunchTestCase
 
 
 class CommandLine(LaunchTestCase):
@@ -105,14 +109,82 @@ class CommandLine(LaunchTestCase):
                              self.run_launcher("help", *words).stdout)
         self.assertIn('there is no command "lanch"', self.run_launcher("help", "lanch", expect=2).stderr)
 
+    def all_commands(self):
+        """The words of every command, below those of scaletrain data too: ["recipe", "check"]."""
+        def below(table, words):
+            yield words
+            for command in table["commands"]:
+                yield from below(command, [*words, command["name"]])
+
+        for words in ([], ["data"]):
+            table = json.loads(self.run_launcher(*words, "--command-table").stdout)
+            yield from below(table, words)
+
+    def test_help_fits_the_width_and_has_its_sections(self):
+        commands = list(self.all_commands())
+        self.assertLess(50, len(commands))
+        for width in (80, 60):
+            for words in commands:
+                done = subprocess.run([SCALETRAIN, *words, "--help"], capture_output=True, text=True, check=True,
+                                      timeout=LIMIT_S, env=self.environment({"COLUMNS": str(width)}))
+                with self.subTest(words=words, width=width):
+                    self.assertEqual([], [line for line in done.stdout.splitlines() if len(line) > width])
+                    self.assertIn(f"\nUsage: {' '.join(['scaletrain', *words])} [OPTIONS]",
+                                  done.stdout.replace("\n       ", " "))
+                    self.assertIn("\nOptions:\n  -h, --help", done.stdout)
+                    self.assertEqual(1, done.stdout.count("\nExamples:\n"))
+                    # Those of other commands are not shown.
+                    example = done.stdout.split("\nExamples:\n")[1]
+                    if words:
+                        self.assertIn(" ".join(["scaletrain", *words]), example.replace(" \\\n      ", " "))
+
+    def test_the_help_of_launch_has_groups_and_defaults(self):
+        text = " ".join(self.run_launcher("launch", "--help").stdout.split())
+        for part in ("Workers: --nproc", "Several nodes: --nnodes", "Restarts and time limits:", "Recipe: --set KEY=VALUE",
+                     "Programs after --:", "Compatibility with torchrun:", "Default: 10m for recipes",
+                     "Environment: PET_NNODES."):
+            self.assertIn(part, text)
+
+    def test_help_is_as_wide_as_the_terminal(self):
+        ours, terminal = os.openpty()
+        self.addCleanup(os.close, ours)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+        environment = self.environment()
+        environment.pop("COLUMNS", None)
+        process = subprocess.Popen([SCALETRAIN, "status", "--help"], stdout=terminal, env=environment)
+        os.close(terminal)
+        text = ""
+        while True:
+            try:
+                read = os.read(ours, 4096)
+            except OSError:  # EIO: the program has ended
+                break
+            if not read:
+                break
+            text += read.decode()
+        self.assertEqual(0, process.wait(timeout=LIMIT_S))
+        lines = text.replace("\r", "").splitlines()
+        self.assertLess(10, len(lines))
+        self.assertLessEqual(max(map(len, lines)), 50)
+
+    def test_the_reference_of_commands_is_what_the_program_prints(self):
+        text = self.run_launcher("help", "--markdown").stdout
+        self.assertIn("\n## launch\n", text)
+        self.assertIn("\n### data tokenize\n", text)
+        self.assertEqual((ROOT / "docs/reference/commands.md").read_text(), text,
+                         "write it again: scaletrain help --markdown > docs/reference/commands.md")
+
     def test_version_and_help(self):
-        self.assertRegex(self.run_launcher("--version").stdout, r"^scaletrain \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.run_launcher("--version").stdout,
+                         r"\Ascaletrain \d+\.\d+\.\d+\ncommit ([0-9a-f]{12}|unknown)\nLibTorch \S.*\n"
+                         r"CUDA \S+\nNCCL \S+\n\Z")
         self.assertIn("--max-restarts", self.run_launcher("launch", "--help").stdout)
 
     def test_output_that_is_not_taken_is_an_error_unless_its_reader_has_gone(self):
         commands = [["--help"], ["launch", "--help"], ["--version"], ["recipe", "schema"],
                     ["man"], ["completion", "bash"], ["explain", "launch", "--", "true"],
-                    ["data", "--help"], ["queue", "--show"], ["--command-table"]]
+                    ["data", "--help"], ["queue", "--show"], ["--command-table"],
+                    ["help", "--markdown"]]
         for words in commands:
             for target, expected in ((["/dev/full"], (74, "standard output: No space left on device "
                                                           "(ENOSPC)\n")), ([], (0, ""))):

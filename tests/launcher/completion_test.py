@@ -1,5 +1,6 @@
 """Completion in real shells and the manual through groff, from the one table of commands."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -57,6 +58,21 @@ class Completion(LaunchTestCase):
                          set(complete("scaletrain launch --numa-binding ")))
         self.assertEqual({"optimizer.lr=", "optimizer.lr_base_batch=", "optimizer.lr_scaling="},
                          set(complete("scaletrain launch --set optimizer.lr")))
+        self.assertEqual({"timm", "torchvision", "huggingface", "pt", "safetensors"},
+                         set(complete("scaletrain checkpoint export run out --to ")))
+        self.assertEqual({"raw", "llmc"}, set(complete("scaletrain data tokenize --layout ")))
+        self.assertLessEqual({"parquet", "tar"}, set(complete("scaletrain data import ")))
+        self.assertLessEqual({"optimizer.name=adamw", "optimizer.name=adam"},
+                             {self.whole("optimizer.name=", word)
+                              for word in complete("scaletrain launch --set optimizer.name=ada")})
+        (self.folder / "runs/first/checkpoints/step-00000004").mkdir(parents=True, exist_ok=True)
+        self.assertEqual(["runs/first"], complete("scaletrain status runs/f"))
+        self.assertEqual(["runs/first"], complete("scaletrain resume "))
+        self.assertEqual(["runs/first/checkpoints/step-00000004"], complete("scaletrain eval runs/first/"))
+
+    def whole(self, key, word):
+        """bash completes what follows "="."""
+        return word if word.startswith(key) else key + word
 
     def test_bash(self):
         self.in_shell("bash", "-n", str(self.script("bash")))
@@ -85,6 +101,35 @@ class Completion(LaunchTestCase):
 
 
 class Manual(LaunchTestCase):
+    def test_a_page_fits_the_terminal_and_has_its_sections(self):
+        if shutil.which("man") is None:
+            self.skipTest("man is not installed")
+        for words in (["launch"], ["checkpoint", "export"], ["data"], ["data", "pack"], []):
+            ours, terminal = os.openpty()
+            process = subprocess.Popen([SCALETRAIN, "man", *words], stdin=terminal, stdout=terminal, stderr=terminal,
+                                       env=self.environment({"MANWIDTH": "80", "MANPAGER": "cat", "PAGER": "cat",
+                                                             "TERM": "dumb", "LC_ALL": "C.UTF-8"}))
+            os.close(terminal)
+            text = b""
+            while True:
+                try:
+                    read = os.read(ours, 65536)
+                except OSError:  # EIO: the program has ended
+                    break
+                if not read:
+                    break
+                text += read
+            os.close(ours)
+            self.assertEqual(0, process.wait(timeout=LIMIT_S))
+            # Bold and underlined letters: typed twice, or between escape sequences.
+            plain = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", text.decode()).replace("\r", "")
+            with self.subTest(words=words):
+                lines = plain.splitlines()
+                self.assertLessEqual({"NAME", "SYNOPSIS", "OPTIONS", "EXAMPLES", "FILES", "EXIT STATUS", "SEE ALSO"},
+                                     set(lines))
+                if words == ["checkpoint", "export"]:
+                    self.assertEqual([], [line for line in lines if len(line) > 80])
+
     def test_groff_has_nothing_to_say(self):
         if shutil.which("groff") is None:
             self.skipTest("groff is not installed")

@@ -149,7 +149,7 @@ class Queue(QueueTestCase):
             process.send_signal(number)
             out, err = process.communicate(timeout=LIMIT_S)
             self.assertEqual(status, process.returncode, err)
-            self.assertIn("stopping 1 jobs; to continue them: scaletrain queue --folder "
+            self.assertIn("stopping 1 job; to continue them: scaletrain queue --folder "
                           f"{self.folder}/runs/queue\n", err)
             self.assert_nothing_left()
             self.assertEqual({"a": "waiting", "b": "waiting"}, self.states())
@@ -246,7 +246,7 @@ class Trouble(QueueTestCase):
         self.assertEqual(74, process.returncode)
         self.assertIn("job 2 b: stopped", err)
         self.assertIn("logs/0003-c.log: Not a directory (ENOTDIR)", err)
-        self.assertIn("SIGTERM: stopping 1 workers", logs.with_name("old").joinpath(
+        self.assertIn("SIGTERM: stopping 1 worker", logs.with_name("old").joinpath(
             "0002-b.log").read_text())
         self.assertEqual(["done", "waiting", "waiting"],
                          [self.jobs()[name]["state"] for name in ("a", "b", "c")])

@@ -75,7 +75,7 @@ TEST_CASE("a node that is gone, or full, costs its copy and not the checkpoint")
     test::finish_on({&own, &full}, disk.save(), checkpoint);
   });
   CHECK(error.starts_with("the checkpoint of step 5: "));
-  CHECK(error.ends_with(" is in the memory of 1 nodes, and two are needed"));
+  CHECK(error.ends_with(" is in the memory of 1 node, and two are needed"));
   CHECK(own.steps() == "5");  // none that counts
 
   // The next one begins anew.

@@ -162,7 +162,7 @@ TEST_CASE("a node that is gone costs its copy, once with a warning, and not the 
   CHECK(count_of(said, "it gets no copies of checkpoints") == 1);
   CHECK(count_of(said, "it has no copy of the checkpoint of step 1") == 1);
   CHECK(count_of(said, "of memory") == 0);
-  CHECK(count_of(said, "is in the memory of 1 nodes, and two are needed") == 1);
+  CHECK(count_of(said, "is in the memory of 1 node, and two are needed") == 1);
 }
 
 TEST_CASE("what nodes lack is said anew where they lacked nothing before") {

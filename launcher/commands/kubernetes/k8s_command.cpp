@@ -18,6 +18,7 @@
 #include "launcher/place/batch_check.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/help_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
 
@@ -178,6 +179,7 @@ void add_k8s_command(CLI::App& app, int& exit_status) {
   ManifestOptions& manifest = options->manifest;
   CLI::App* const command =
       app.add_subcommand("k8s", "Print what kubectl needs to run a recipe on Kubernetes");
+  const core::FlagGroup group(*command, "Pods");
   command->add_option("RECIPE", options->recipe, "the recipe to run")->required();
   command->add_option("--image", manifest.image, "container image with scaletrain on its PATH")
       ->required();

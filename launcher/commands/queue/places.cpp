@@ -10,6 +10,7 @@
 #include "launcher/platform/gpus.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 
@@ -60,9 +61,11 @@ std::vector<RunPlace> make_places(const std::vector<std::string>& devices, int n
     return places;
   }
   if (devices.size() < each) {
-    throw core::UsageError("--nproc",
-                           fmt::format("a job of {} workers, and {} devices", each, devices.size()),
-                           "give fewer workers for each job, or more --devices");
+    throw core::UsageError(
+        "--nproc",
+        fmt::format("a job of {}, and {}", core::counted(static_cast<std::int64_t>(each), "worker"),
+                    core::counted(std::ssize(devices), "device")),
+        "give fewer workers for each job, or more --devices");
   }
   const std::size_t room = devices.size() / each;
   const std::size_t count = jobs == 0 ? room : std::min(room, static_cast<std::size_t>(jobs));

@@ -16,6 +16,7 @@
 #include "lib/core/log.h"
 #include "lib/core/shell_word.h"
 #include "lib/core/subprocess.h"
+#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -93,7 +94,7 @@ class Runner {
   void stop_for(std::exception_ptr trouble) {
     trouble_ = std::move(trouble);
     for (const Running& one : running_) kill(one.process.pid(), SIGTERM);
-    if (!running_.empty()) core::log("stopping {} jobs", running_.size());
+    if (!running_.empty()) core::log("stopping {}", core::counted(std::ssize(running_), "job"));
   }
 
   void start_jobs() {
@@ -156,8 +157,8 @@ class Runner {
       kill(one.process.pid(), signal == SIGINT ? SIGINT : SIGTERM);
     }
     if (again) return;
-    core::log("{}: stopping {} jobs; to continue them: scaletrain queue{}",
-              core::signal_name(signal), running_.size(), folder_flag());
+    core::log("{}: stopping {}; to continue them: scaletrain queue{}", core::signal_name(signal),
+              core::counted(std::ssize(running_), "job"), folder_flag());
   }
 
   void see_job_ends() {

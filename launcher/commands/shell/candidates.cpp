@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "launcher/commands/shell/run_paths.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
@@ -20,6 +21,8 @@ const std::map<std::string, std::vector<std::string>>& words_of_flags() {
       {"--redirects", {"0", "1", "2", "3"}},
       {"--tee", {"0", "1", "2", "3"}},
       {"--kind", {"indexed-job", "jobset", "pytorchjob"}},
+      {"--weights", {"model", "ema", "swa"}},
+      {"--on", {"val", "test"}},
       {"--resume", {"auto"}},
       {"--table", {"text", "csv", "json"}},
       {"--devices", {"cpu"}},
@@ -35,9 +38,16 @@ void add_matching(const std::string& word, const std::string& help, const std::s
   result.push_back({word, help.substr(0, end)});
 }
 
-// "optimizer.lr=", with the help of the key.
+// "optimizer.lr=", with the help of the key; after "=" the values of the key.
 std::vector<CompletionWord> keys(const std::string& typed) {
   std::vector<CompletionWord> result;
+  const std::size_t equals = typed.find('=');
+  if (equals != std::string::npos) {
+    for (const auto& [value, help] : recipe::values_of_key(typed.substr(0, equals))) {
+      add_matching(typed.substr(0, equals + 1) + value, help, typed, result);
+    }
+    return result;
+  }
   for (const auto& [key, help] : recipe::settable_keys()) {
     add_matching(key + "=", help, typed, result);
   }
@@ -46,12 +56,24 @@ std::vector<CompletionWord> keys(const std::string& typed) {
 
 std::vector<CompletionWord> values_of(const core::Flag& flag, const std::string& typed) {
   std::vector<CompletionWord> result;
+  for (const std::string& word : flag.allowed) add_matching(word, "", typed, result);
+  if (!result.empty()) return result;
   for (const std::string& name : flag.names) {
     if (name == "--set" || name == "AXIS") return keys(typed);
+    if (name == "--precision") {
+      for (const auto& [value, help] : recipe::values_of_key("precision")) {
+        add_matching(value, help, typed, result);
+      }
+    }
     const auto found = words_of_flags().find(name);
     if (found == words_of_flags().end()) continue;
     for (const std::string& word : found->second) add_matching(word, "", typed, result);
     break;
+  }
+  if (flag.value == "RUN" || flag.value == "CHECKPOINT") {
+    for (const std::string& path : run_paths(typed, flag.value == "CHECKPOINT")) {
+      add_matching(path, "", typed, result);
+    }
   }
   return result;
 }

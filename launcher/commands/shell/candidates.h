@@ -13,7 +13,8 @@ struct CompletionWord {
 };
 
 // `words`: what stands after "scaletrain" up to the cursor; the last may be the beginning of a word
-// or "". Nothing where the shell should offer files. For --set: the keys of recipes.
+// or "". Empty if the shell should offer files. --set offers the keys of recipes and their values,
+// a run or checkpoint those below the working directory.
 std::vector<CompletionWord> candidates(const core::Command& table,
                                        const std::vector<std::string>& words);
 

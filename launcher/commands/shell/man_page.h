@@ -7,8 +7,8 @@
 
 namespace scaletrain::launcher {
 
-// `name` as a person types it: "scaletrain recipe check". The page is NAME with its spaces as
-// hyphens, section 1. It lists the flags, and below it the commands with theirs.
+// `name` as a person types it: "scaletrain recipe check". The page is NAME with hyphens for blanks,
+// in section 1. It lists the flags under their headings, and below it the commands with theirs.
 std::string man_page(const core::Command& command, const std::string& name);
 
 }  // namespace scaletrain::launcher

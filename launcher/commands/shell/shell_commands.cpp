@@ -1,18 +1,23 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/shell/candidates.h"
+#include "launcher/commands/shell/commands_page.h"
 #include "launcher/commands/shell/man_page.h"
 #include "launcher/commands/shell/scripts.h"
+#include "launcher/platform/become.h"
 #include "launcher/platform/captured.h"
 #include "lib/core/command_table.h"
 #include "lib/core/disk.h"
@@ -41,7 +46,7 @@ core::Command whole_table(const CLI::App& app) {
 }
 
 void print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
-  const bool needs_data = words.size() <= 1 || words[0] == "data";
+  const bool needs_data = words.size() <= 1 || words[0] == "data" || words[0] == "help";
   const core::Command table = needs_data ? whole_table(app) : core::table_of(app);
   for (const CompletionWord& candidate : candidates(table, words)) {
     fmt::print("{}\t{}\n", candidate.word, candidate.help);
@@ -55,6 +60,22 @@ void write_pages(const core::Command& command, const std::string& name,
   core::write_durably(core::system_disk(), folder / (file + ".1"), man_page(command, name));
 }
 
+// Shows a page with man(1) if standard output is a terminal and man is installed; returns
+// otherwise.
+void show_on_terminal(const std::string& page) {
+  if (isatty(STDOUT_FILENO) == 0) return;
+  const std::optional<std::string> man = core::find_program("man");
+  const int file = memfd_create("page", 0);
+  if (!man || file < 0) return;
+  // In memory: a file would be left when man ends.
+  const auto bytes = static_cast<ssize_t>(page.size());
+  if (write(file, page.data(), page.size()) != bytes || lseek(file, 0, SEEK_SET) != 0 ||
+      dup2(file, STDIN_FILENO) < 0) {
+    return;
+  }
+  become(*man, {"-l", "-"});
+}
+
 void print_page(const core::Command& table, const std::vector<std::string>& words) {
   const core::Command* command = &table;
   std::string name = table.name;
@@ -66,13 +87,16 @@ void print_page(const core::Command& table, const std::vector<std::string>& word
     }
     name += " " + word;
   }
-  std::fputs(man_page(*command, name).c_str(), stdout);
+  const std::string page = man_page(*command, name);
+  show_on_terminal(page);
+  std::fputs(page.c_str(), stdout);
 }
 
 struct ShellOptions {
   std::string shell;
   std::vector<std::string> words;
   std::string folder;
+  bool markdown = false;
 };
 
 }  // namespace
@@ -80,9 +104,10 @@ struct ShellOptions {
 void add_shell_commands(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<ShellOptions>();
   CLI::App* const completion =
-      app.add_subcommand("completion", "Print what a shell reads to complete our command lines");
+      app.add_subcommand("completion", "Print the completion script of a shell");
   completion->add_option("SHELL", options->shell, "bash, zsh or fish")->required();
-  completion->add_option("WORD", options->words, "of a command line: what the scripts ask with");
+  completion->add_option("WORD", options->words,
+                         "Words of a command line, for the scripts themselves.");
   completion->callback([&app, options, &exit_status] {
     if (options->shell == "candidates") {
       print_candidates(app, options->words);
@@ -92,9 +117,9 @@ void add_shell_commands(CLI::App& app, int& exit_status) {
     exit_status = 0;
   });
 
-  CLI::App* const man = app.add_subcommand("man", "Print a page of the manual, or write them all");
-  man->add_option("COMMAND", options->words, "the command: recipe check (default: all)");
-  man->add_option("--write", options->folder, "a folder for a page of each command");
+  CLI::App* const man = app.add_subcommand("man", "Show a page of the manual, or write all pages");
+  man->add_option("COMMAND", options->words, "Command, for example recipe check. Default: all.");
+  man->add_option("--write", options->folder, "Folder for a page of each command.");
   man->callback([&app, options, &exit_status] {
     const core::Command table = whole_table(app);
     if (options->folder.empty()) {
@@ -106,6 +131,15 @@ void add_shell_commands(CLI::App& app, int& exit_status) {
         write_pages(command, table.name + " " + command.name, options->folder);
       }
     }
+    exit_status = 0;
+  });
+
+  CLI::App* const help =
+      app.add_subcommand("help", "Show the help of a command: scaletrain help launch");
+  // With the name of a command, the program reads `help COMMAND` as `COMMAND --help`.
+  help->add_flag("--markdown", options->markdown, "Print the reference of all commands.");
+  help->callback([&app, &exit_status] {
+    std::fputs(commands_page(whole_table(app)).c_str(), stdout);
     exit_status = 0;
   });
 }

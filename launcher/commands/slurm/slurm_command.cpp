@@ -175,7 +175,7 @@ void add_run_commands(CLI::App& slurm, int& exit_status) {
   const auto flags = std::make_shared<LogFlags>();
   const auto add = [&](const char* name, const char* help, const auto& action) {
     CLI::App* const command = slurm.add_subcommand(name, help);
-    command->add_option("RUN", flags->run, "the run's folder")->required();
+    command->add_option("RUN", flags->run, "the run's folder")->required()->type_name("RUN");
     command->callback([flags, &exit_status, action] {
       action(*flags);
       exit_status = 0;

@@ -23,6 +23,7 @@
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/error.h"
+#include "lib/core/help_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
 #include "lib/recipe/sources.h"
@@ -159,6 +160,7 @@ std::vector<SbatchOption> sbatch_options(const SlurmOptions& options, const Subm
 }  // namespace
 
 void declare_slurm(CLI::App& command, SlurmOptions& options) {
+  const core::FlagGroup group(command, "Job");
   command.add_option("RECIPE", options.launch.path, "the recipe to run");
   command.add_option("--nodes", options.nodes, "number of nodes (default 1)");
   command.add_option("--gpus-per-node", options.gpus_per_node, "GPUs, and workers, on each node");

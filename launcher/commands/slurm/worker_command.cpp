@@ -39,10 +39,11 @@ void add_worker_command(CLI::App& app, int& exit_status) {
   add_recipe_flags(*worker, *options);
   worker
       ->add_option("--resume", options->resume,
-                   "auto (the newest checkpoint, if there is one) or a checkpoint's path")
+                   "Checkpoint to continue from: its path, or auto for the newest one if any.")
+      ->type_name("CHECKPOINT")
       ->take_last();
   add_supervision_flags(*worker, *options);
-  worker->add_option("RECIPE", options->path, "the recipe to run")->required();
+  worker->add_option("RECIPE", options->path, "The recipe to run.")->required();
   worker->callback([options, &exit_status] { exit_status = run_task(*options); });
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/data/order/permutation.h"
 
 namespace scaletrain::data {
@@ -67,10 +68,11 @@ StreamedLane::Found StreamedLane::find(std::int64_t number) {
   if (number < first.end()) return in_pass(first, number);
   const std::int64_t total = first.end();
   if (total == 0) {
-    throw core::DataError(options_.place,
-                          fmt::format("lane {} of {} has no sample: {} shards", lane_,
-                                      options_.lanes, options_.shards),
-                          "use fewer lanes");
+    throw core::DataError(
+        options_.place,
+        fmt::format("lane {} of {} has no sample: {}", lane_, options_.lanes,
+                    core::counted(static_cast<std::int64_t>(options_.shards), "shard")),
+        "use fewer lanes");
   }
   Pass& later = pass(number / total);
   while (!later.whole()) learn_group(later);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "lib/core/log.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/storage/storage.h"
 
@@ -33,8 +34,8 @@ QuarantineLists::QuarantineLists(const std::vector<std::string>& paths,
     }
   }
   if (shards + samples > 0) {
-    core::warn("{} shards and {} samples more are in quarantine.json and left out", shards,
-               samples);
+    core::warn("{} and {} more are in quarantine.json and left out", core::counted(shards, "shard"),
+               core::counted(samples, "sample"));
   }
 }
 

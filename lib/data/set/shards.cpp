@@ -14,6 +14,7 @@
 #include "lib/core/hash.h"
 #include "lib/core/log.h"
 #include "lib/core/parallel.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/data/set/classes_file.h"
 #include "lib/data/set/open_shards.h"
@@ -246,9 +247,10 @@ class ShardDataset : public Dataset {
   }
 
   [[noreturn]] void fail_empty() const {
-    throw core::DataError(shards_.empty() ? "/data" : shards_.front().place,
-                          fmt::format("no sample in {} shards", shards_.size()),
-                          "check the shards that the recipe names");
+    throw core::DataError(
+        shards_.empty() ? "/data" : shards_.front().place,
+        fmt::format("no sample in {}", core::counted(std::ssize(shards_), "shard")),
+        "check the shards that the recipe names");
   }
 
   std::shared_ptr<const storage::Stores> stores_;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "lib/core/error.h"
+#include "lib/core/text.h"
 #include "lib/core/url.h"
 #include "lib/data/set/dataset.h"
 #include "lib/format/token_mask.h"
@@ -50,10 +51,10 @@ TokenSet::TokenSet(const std::vector<std::string>& paths, const TokenOptions& op
               file.mask.has_value());
   }
   if (size() == 0) {
-    throw core::DataError(
-        paths.empty() ? "/data" : core::shown_path(paths.front()),
-        fmt::format("not one window of {} tokens in {} files", options.context + 1, paths.size()),
-        "use a shorter context, or longer files");
+    throw core::DataError(paths.empty() ? "/data" : core::shown_path(paths.front()),
+                          fmt::format("not one window of {} tokens in {}", options.context + 1,
+                                      core::counted(std::ssize(paths), "file")),
+                          "use a shorter context, or longer files");
   }
   bool any = false;
   for (std::size_t i = 0; i < files_.size() && !any; ++i) any = has_target(i);

@@ -189,7 +189,7 @@ TEST_CASE("a lane without a sample of a source names the source") {
       message = error.what();
     }
   }
-  CHECK(message == "/data/train/sources/1: lane 3 of 4 has no sample: 1 shards\n  use fewer lanes");
+  CHECK(message == "/data/train/sources/1: lane 3 of 4 has no sample: 1 shard\n  use fewer lanes");
 }
 
 TEST_CASE("the streamed order of several sources is pinned: changing it breaks every resume") {

@@ -98,7 +98,7 @@ TEST_CASE("a missing, truncated or empty set of shards is told when it is opened
             "  the shard is truncated: copy or write it again");
   const std::string empty = folder.write("empty.tar", tar_end());
   CHECK(open_error({empty}) ==
-        empty + ": no sample in 1 shards\n  check the shards that the recipe names");
+        empty + ": no sample in 1 shard\n  check the shards that the recipe names");
 }
 
 TEST_CASE("a shard that is changed while it is read is told") {

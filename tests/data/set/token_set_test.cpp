@@ -158,5 +158,5 @@ TEST_CASE("not one whole window is an error") {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.bin", counting(0, 4));
   CHECK(message_of([&] { TokenSet({path}, {.context = 4}); }) ==
-        path + ": not one window of 5 tokens in 1 files\n  use a shorter context, or longer files");
+        path + ": not one window of 5 tokens in 1 file\n  use a shorter context, or longer files");
 }

@@ -22,7 +22,7 @@ TEST_CASE("devices are divided among as many jobs as there is room for") {
   CHECK(shown(make_places({"GPU-a", "MIG-b"}, 1, 0, kCpus)) == "GPU-a: MIG-b: ");
   CHECK(shown(make_places({"0", "1", "2", "3"}, 1, 2, kCpus)) == "0: 1: ");
   CHECK_THROWS_WITH(make_places({"0"}, 2, 0, kCpus),
-                    "--nproc: a job of 2 workers, and 1 devices\n"
+                    "--nproc: a job of 2 workers, and 1 device\n"
                     "  give fewer workers for each job, or more --devices");
 }
 

@@ -6,19 +6,21 @@ namespace scaletrain::launcher {
 namespace {
 
 core::Command small_table() {
-  core::Command launch{.name = "launch", .help = "Run", .footer = "", .flags = {}, .commands = {}};
+  core::Command launch{
+      .name = "launch", .help = "Run", .examples = "", .flags = {}, .commands = {}};
   launch.flags = {
       {.names = {"-r", "--redirects"}, .help = "streams; more", .takes_value = true},
       {.names = {"--nproc", "--nproc-per-node"}, .help = "workers", .takes_value = true},
       {.names = {"--set"}, .help = "", .takes_value = true},
       {.names = {"--log-dir"}, .help = "", .takes_value = true},
+      {.names = {"--to"}, .help = "", .takes_value = true, .allowed = {"timm", "pt"}},
       {.names = {"--standalone"}, .help = "one node"},
       {.names = {"RECIPE"}, .help = "", .takes_value = true}};
-  core::Command show{.name = "show", .help = "", .footer = "", .flags = {}, .commands = {}};
+  core::Command show{.name = "show", .help = "", .examples = "", .flags = {}, .commands = {}};
   core::Command recipe{
-      .name = "recipe", .help = "Recipes", .footer = "", .flags = {}, .commands = {show}};
+      .name = "recipe", .help = "Recipes", .examples = "", .flags = {}, .commands = {show}};
   return {
-      .name = "scaletrain", .help = "", .footer = "", .flags = {}, .commands = {launch, recipe}};
+      .name = "scaletrain", .help = "", .examples = "", .flags = {}, .commands = {launch, recipe}};
 }
 
 // The candidates in one line.
@@ -42,7 +44,7 @@ TEST_CASE("commands, and commands below them") {
 TEST_CASE("flags by their beginnings, with the first part of their help") {
   CHECK(after({"launch", "--n"}) == "--nproc --nproc-per-node ");
   CHECK(after({"launch", "-"}) ==
-        "--redirects --nproc --nproc-per-node --set --log-dir --standalone ");
+        "--redirects --nproc --nproc-per-node --set --log-dir --to --standalone ");
   CHECK(candidates(small_table(), {"launch", "--red"})[0].help == "streams");
   CHECK(after({"recipe", "--n"}).empty());
 }
@@ -62,6 +64,19 @@ TEST_CASE("--set offers the keys of recipes") {
   CHECK(after({"launch", "--set", "optimizer.lr"}) ==
         "optimizer.lr= optimizer.lr_base_batch= optimizer.lr_scaling= ");
   CHECK(after({"launch", "--set=optimizer.gr"}) == "--set=optimizer.groups= ");
+}
+
+TEST_CASE("--set offers the values of a key after =") {
+  CHECK(after({"launch", "--set", "optimizer.name=ada"}).starts_with("optimizer.name=ada"));
+  CHECK(after({"launch", "--set", "optimizer=sg"}) == "optimizer=sgd ");
+  CHECK(after({"launch", "--set=precision=bf16_"}) == "--set=precision=bf16_pure ");
+  CHECK(after({"launch", "--set", "optimizer.lr="}).empty());
+  CHECK(after({"launch", "--set", "no.such.key="}).empty());
+}
+
+TEST_CASE("a flag with a list of values offers them") {
+  CHECK(after({"launch", "--to", ""}) == "timm pt ");
+  CHECK(after({"launch", "--to=p"}) == "--to=pt ");
 }
 
 TEST_CASE("a program's own words are its own") {

@@ -1,0 +1,133 @@
+// Headings and examples of all commands of `scaletrain`, for --help, the man pages and the
+// reference.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <vector>
+
+#include "launcher/commands/commands.h"
+#include "lib/core/help_text.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr const char* kTrain = "Train";
+constexpr const char* kCluster = "Run on a cluster";
+constexpr const char* kPrepare = "Check before a run";
+constexpr const char* kUse = "Look into runs and use checkpoints";
+constexpr const char* kShell = "Help and shell";
+
+const std::vector<core::CommandText>& texts() {
+  static const std::vector<core::CommandText> result{
+      {"", nullptr,
+       "# Train a model on all GPUs of this machine.\n"
+       "scaletrain launch --nproc gpu recipe.json\n"
+       "# List the commands for shards and data sets.\n"
+       "scaletrain data --help\n"
+       "# Run the program scaletrain-NAME on PATH as a command.\n"
+       "scaletrain NAME"},
+      {"launch", kTrain,
+       "# Train on two GPUs.\n"
+       "scaletrain launch --nproc 2 recipe.json\n"
+       "# Change keys of the recipe.\n"
+       "scaletrain launch --set optimizer.lr=0.01 --set epochs=3 recipe.json\n"
+       "# Continue from the newest checkpoint if there is one.\n"
+       "scaletrain launch --nproc gpu --resume auto recipe.json\n"
+       "# Start a PyTorch script as torchrun does.\n"
+       "scaletrain launch --nproc gpu train.py --epochs 3\n"
+       "# Start any program.\n"
+       "scaletrain launch --nproc 2 -- ./program --flag"},
+      {"resume", kTrain,
+       "# Continue from the newest complete checkpoint, on another number of ranks.\n"
+       "scaletrain resume runs/digits --nproc 4\n"
+       "# Train for longer than the recipe said.\n"
+       "scaletrain resume runs/digits --set epochs=20 --allow epochs"},
+      {"slurm", kCluster,
+       "# Print the batch script.\n"
+       "scaletrain slurm recipe.json --nodes 2 --gpus-per-node 8 --time 24:00:00\n"
+       "# Submit three runs with different seeds.\n"
+       "scaletrain slurm recipe.json --array 0-2 --set seed=%a --set output=runs/%a --submit"},
+      {"slurm status", nullptr, "scaletrain slurm status runs/digits"},
+      {"slurm cancel", nullptr, "scaletrain slurm cancel runs/digits"},
+      {"slurm logs", nullptr, "scaletrain slurm logs runs/digits --lines 100 --follow"},
+      {"k8s", kCluster,
+       "scaletrain k8s recipe.json --image registry.example/scaletrain:1 --nodes 2 "
+       "--gpus-per-node 8 --volume runs:/runs"},
+      {"worker", kCluster,
+       "# In a batch script: srun starts one task a rank.\n"
+       "srun scaletrain worker recipe.json --resume auto"},
+      {"recipe", kPrepare, "scaletrain recipe check recipe.json"},
+      {"recipe check", nullptr,
+       "scaletrain recipe check recipe.json --nproc 8\n"
+       "# Build the model too.\n"
+       "scaletrain recipe check recipe.json --worker"},
+      {"recipe show", nullptr, "scaletrain recipe show recipe.json --set optimizer.name=lamb"},
+      {"recipe schema", nullptr, "scaletrain recipe schema > recipe.schema.json"},
+      {"recipe reference", nullptr, "scaletrain recipe reference | less"},
+      {"recipe models", nullptr, "scaletrain recipe models | less"},
+      {"checkpoint", kUse, "scaletrain checkpoint ls runs/digits"},
+      {"checkpoint inspect", nullptr, "scaletrain checkpoint inspect runs/digits"},
+      {"checkpoint verify", nullptr, "scaletrain checkpoint verify runs/digits"},
+      {"checkpoint diff", nullptr, "scaletrain checkpoint diff runs/digits runs/other"},
+      {"checkpoint average", nullptr,
+       "scaletrain checkpoint average runs/a runs/b --out averaged.safetensors"},
+      {"checkpoint export", nullptr,
+       "scaletrain checkpoint export runs/digits exported --to timm\n"
+       "scaletrain checkpoint export runs/gpt exported --to huggingface --dtype bf16"},
+      {"checkpoint import", nullptr,
+       "scaletrain checkpoint import exported imported\n"
+       "scaletrain checkpoint import resnet18.pth imported --model resnet18"},
+      {"checkpoint ls", nullptr, "scaletrain checkpoint ls runs/digits --keep-last 3"},
+      {"checkpoint prune", nullptr,
+       "# Show what would be removed.\n"
+       "scaletrain checkpoint prune runs/digits --keep-last 3 --dry-run"},
+      {"checkpoint now", nullptr, "scaletrain checkpoint now runs/digits"},
+      {"checkpoint reshard", nullptr,
+       "scaletrain checkpoint reshard runs/sharded/checkpoints/latest --output whole"},
+      {"doctor", kPrepare, "scaletrain doctor --output /scratch/runs"},
+      {"queue", kTrain,
+       "# Run two recipes side by side on two GPUs.\n"
+       "scaletrain queue first.json second.json --devices 0,1\n"
+       "# Continue a queue that was stopped.\n"
+       "scaletrain queue --retry"},
+      {"sweep", kTrain,
+       "scaletrain sweep recipe.json 'optimizer.lr=[1e-4,3e-4]' 'seed=[0,1,2]' --nproc 1"},
+      {"completion", kShell,
+       "# For this shell; put the line into ~/.bashrc to keep it.\n"
+       "source <(scaletrain completion bash)\n"
+       "scaletrain completion fish | source"},
+      {"man", kShell,
+       "# Show a page.\n"
+       "scaletrain man checkpoint export\n"
+       "# Write all pages.\n"
+       "scaletrain man --write ~/.local/share/man/man1"},
+      {"explain", kPrepare, "scaletrain explain launch --nproc 8 recipe.json"},
+      {"explain launch", nullptr,
+       "scaletrain explain launch --nproc 8 --nnodes 2 --set parallel.shard=8 recipe.json"},
+      {"explain slurm", nullptr,
+       "scaletrain explain slurm --nodes 2 --gpus-per-node 8 recipe.json"},
+      {"explain queue", nullptr, "scaletrain explain queue first.json second.json --jobs 2"},
+      {"explain sweep", nullptr, "scaletrain explain sweep recipe.json 'optimizer.lr=[1e-4,3e-4]'"},
+      {"generate", kUse,
+       "scaletrain generate runs/gpt --prompt Once --max-tokens 100 --temperature 0.8"},
+      {"eval", kUse,
+       "scaletrain eval runs/digits --on test\n"
+       "scaletrain eval runs/digits --data shards/test-000000.tar --html mistakes.html"},
+      {"predict", kUse, "scaletrain predict runs/digits pictures --top 1 --csv"},
+      {"bench", kPrepare,
+       "scaletrain bench memory recipe.json\n"
+       "scaletrain bench speed recipe.json --nproc gpu"},
+      {"status", kUse, "scaletrain status runs/digits --watch"},
+      {"help", kShell,
+       "scaletrain help checkpoint export\n"
+       "# Write the reference of all commands.\n"
+       "scaletrain help --markdown"},
+  };
+  return result;
+}
+
+}  // namespace
+
+void set_launcher_texts(CLI::App& app) { core::set_command_texts(app, texts()); }
+
+}  // namespace scaletrain::launcher
