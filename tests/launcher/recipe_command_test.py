@@ -109,6 +109,38 @@ class CheckTest(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.returncode, 65)
 
+    def test_check_explain_and_launch_refuse_the_same_and_make_no_folder(self):
+        for name in ("cat", "dog"):
+            (self.folder / "pictures" / name).mkdir(parents=True)
+            for number in range(2):
+                (self.folder / "pictures" / name / f"{number}.png").write_bytes(b"")
+        (self.folder / "a.bin").write_bytes(bytes([1, 0, 9, 0]) * 200)  # 400 tokens, 1 and 9
+        pictures = {"data": {"train": {"folder": "pictures"}}}
+        gpt = {"name": "gpt2", "positions": 8, "dim": 8, "depth": 1, "heads": 1}
+        llama = {"name": "llama", "positions": 8, "dim": 12, "kv_heads": 1, "vocab_size": 10}
+        tokens = {"data": {"train": {"tokens": "a.bin"}}}
+        for changes, status, found in (
+                (pictures, 2, "a global batch of 32 samples (per_device 32 x accumulate 1 x 1 ranks) is more than "
+                              "the 4 samples of an epoch"),
+                ({**pictures, "batch": {"per_device": 2}, "model": {"name": "mlp", "num_classes": 1}}, 2,
+                 "/model/num_classes: 1 is less than the 2 classes of"),
+                ({**tokens, "batch": {"per_device": 2}, "model": {**gpt, "vocab_size": 9}}, 65,
+                 "token 9, and the model has 9 (/model/vocab_size)"),
+                ({**tokens, "model": {**gpt, "vocab_size": 10}, "batch": {"per_device": 64}}, 2,
+                 "/data/train/tokens: has "),
+                ({**tokens, "model": {**llama, "heads": 4}}, 2,
+                 '/model/heads: 4 divides "dim" into parts of 3, which is odd'),
+                ({**tokens, "model": {**llama, "heads": 5}}, 2,
+                 '/model/heads: 5 does not divide "dim", which is 12')):
+            self.write(json.dumps({**MINIMAL, **changes, "output": "run"}))
+            for command in (("recipe", "check"), ("explain", "launch"), ("launch",)):
+                with self.subTest(command=command, found=found):
+                    done = subprocess.run([SCALETRAIN, *command, "r.json"], cwd=self.folder, capture_output=True,
+                                          text=True, timeout=60)
+                    self.assertIn(found, done.stderr)
+                    self.assertEqual(status, done.returncode)
+                    self.assertFalse((self.folder / "run").exists())
+
     def test_no_recipe(self):
         done = recipe("check", "none.json", cwd=self.folder)
         self.assertIn("none.json: cannot be read: No such file or directory (ENOENT)", done.stderr)
