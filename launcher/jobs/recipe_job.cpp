@@ -34,6 +34,7 @@
 #include "lib/core/left_overs.h"
 #include "lib/core/local_address.h"
 #include "lib/core/log.h"
+#include "lib/core/read_faults.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
@@ -141,6 +142,7 @@ std::optional<int> RecipeJob::open_run_folder() {
     }
   }
   core::Disk& disk = core::system_disk();
+  has_made_folder_ = core::type_at(output_) == fs::file_type::not_found;
   disk.make_folders(output_ / "logs");
   // If nodes have no ranks yet, the leader of a round owns the folder.
   if (placement_.fixed_ranks && placement_.hosts_store()) own_run_folder(true);
