@@ -77,6 +77,15 @@ class CheckTest(unittest.TestCase):
                          done.stderr.splitlines())
         self.assertEqual(0, done.returncode)
 
+    def test_validation_shards_that_are_trained_on_are_warned_about(self):
+        (self.folder / "b.tar").write_bytes(b"")
+        warning = (f"warning: /data/val: {self.folder}/a.tar is in /data/train too: "
+                   "what is measured there was trained on\n")
+        self.write(json.dumps(MINIMAL))
+        for val, said in (("b.tar", ""), ('["b.tar", "a.tar"]', warning)):
+            done = recipe("check", "r.json", "--set", f"data.val.shards={val}", cwd=self.folder)
+            self.assertEqual((said, 0), (done.stderr, done.returncode))
+
     def test_all_mistakes_at_once(self):
         self.write('{\n"model": {"name": "mlp", "num_classes": 10},\n'
                    '"data": {"train": {"shards": "a.tar"}},\n'
@@ -157,7 +166,6 @@ class ShowTest(unittest.TestCase):
                 file.write(first.stdout)
                 file.flush()
                 self.assertEqual(recipe("show", file.name, cwd="/").stdout, first.stdout)
-
 
     def test_each_row_of_the_table_of_techniques_is_a_recipe_and_each_recipe_a_row(self):
         page = (ROOT / "docs/lab/techniques.md").read_text()
