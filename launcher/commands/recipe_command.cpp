@@ -8,12 +8,10 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/flags/launch_options.h"
-#include "launcher/jobs/class_check.h"
 #include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
 #include "launcher/jobs/model_check.h"
 #include "launcher/jobs/remote_sets.h"
-#include "launcher/jobs/token_check.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/log.h"
@@ -21,7 +19,6 @@
 #include "lib/recipe/load.h"
 #include "lib/recipe/ranks.h"
 #include "lib/recipe/sections/idle_keys.h"
-#include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -55,11 +52,7 @@ int check(const RecipeArguments& arguments) {
   const recipe::Recipe recipe = with_remote_shards(load_recipe_of_run(path, overrides), path);
   const int ranks = arguments.nproc > 0 ? arguments.nproc : recipe::ranks_of_copy(recipe);
   const recipe::BatchPlan plan = plan_batch(recipe, ranks);
-  recipe::check_sources(recipe);
-  recipe::check_weights(recipe);
-  check_tokens(recipe, ranks);
-  check_class_count(recipe);
-  warn_of_shared_files(recipe.data);
+  check_data(recipe, ranks, Begins::kNow);
   if (const std::string warning = weights_warning_of(recipe); !warning.empty()) {
     core::warn("{}", warning);
   }

@@ -44,6 +44,11 @@ int run_job(const Job& job, const Placement& placement, const RestartLimits& lim
     const std::optional<Failure> failure = failure_of(job.rules, end, plan.workers);
     if (!end.trouble.empty()) core::log("{}", end.trouble);
     if (!failure) return job.ending.stopped(end);
+    if (const std::optional<std::string> refusal = job.ending.undo(*failure)) {
+      core::leave_bar_of_terminal();
+      core::log_line(*refusal);
+      return job.rules.exit_status(*failure);
+    }
     std::string report = render(*failure);
     std::optional<milliseconds> wait;
     if (!stopped && job.rules.worth_restart(*failure)) {

@@ -87,6 +87,9 @@ class JobEnding {
   virtual int succeeded() = 0;
   // Stopped by a signal or by the launcher itself, and nothing failed; the status to exit with.
   virtual int stopped(const GroupEnd& end) = 0;
+  // Undoes the first start of a job of one node whose workers refuse what they were given before
+  // they begin. The result, the refusal, replaces the report; nullopt: it is another failure.
+  virtual std::optional<std::string> undo(const Failure&) { return std::nullopt; }
   // Records the failure that ends the job, on every node; the result, "" or lines that begin with a
   // newline, ends the report.
   virtual std::string give_up(const Failure& failure) = 0;

@@ -11,6 +11,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "launcher/jobs/class_check.h"
+#include "launcher/jobs/sample_check.h"
+#include "launcher/jobs/token_check.h"
 #include "launcher/platform/gpus.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -40,7 +43,31 @@ void add_files(const recipe::Source& source, std::set<std::string>& files) {
   for (const recipe::Source& inner : source.sources) add_files(inner, files);
 }
 
+void warn_of_shared_files(const recipe::Data& data) {
+  std::set<std::string> trained;
+  add_files(data.train, trained);
+  for (const auto& [name, source] : recipe::held_out(data)) {
+    std::set<std::string> files;
+    add_files(*source, files);
+    const auto shared = std::find_if(files.begin(), files.end(), [&](const std::string& file) {
+      return trained.contains(file);
+    });
+    if (shared == files.end()) continue;
+    core::warn("/data/{}: {} is in /data/train too: what is measured there was trained on", name,
+               core::shown_path(*shared));
+  }
+}
+
 }  // namespace
+
+void check_data(const recipe::Recipe& recipe, int ranks, Begins begins) {
+  recipe::check_sources(recipe);
+  if (begins == Begins::kNow) recipe::check_weights(recipe);
+  if (begins != Begins::kResumed) check_class_count(recipe);
+  check_tokens(recipe, ranks);
+  check_samples(recipe, ranks);
+  warn_of_shared_files(recipe.data);
+}
 
 void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
   if (recipe.device == "cpu" || core::shares_device()) return;
@@ -64,21 +91,6 @@ void refuse_program_as_recipe(const std::string& path) {
           "a program stands after --: scaletrain launch -- {} ARGS...",
           core::shell_word(is_program && exists && path.find('/') == std::string::npos ? "./" + path
                                                                                        : path)));
-}
-
-void warn_of_shared_files(const recipe::Data& data) {
-  std::set<std::string> trained;
-  add_files(data.train, trained);
-  for (const auto& [name, source] : recipe::held_out(data)) {
-    std::set<std::string> files;
-    add_files(*source, files);
-    const auto shared = std::find_if(files.begin(), files.end(), [&](const std::string& file) {
-      return trained.contains(file);
-    });
-    if (shared == files.end()) continue;
-    core::warn("/data/{}: {} is in /data/train too: what is measured there was trained on", name,
-               core::shown_path(*shared));
-  }
 }
 
 void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds hang_timeout) {

@@ -7,11 +7,21 @@
 #include "launcher/place/placement.h"
 
 namespace scaletrain::recipe {
-struct Data;
 struct Recipe;
-}  // namespace scaletrain::recipe
+}
 
 namespace scaletrain::launcher {
+
+// Distinguishes a run that begins now, one that begins later, when an earlier job may have written
+// its weights, and one that loads a checkpoint.
+enum class Begins { kNow, kLater, kResumed };
+
+// Compares the recipe with its files on this machine before anything starts, for `recipe check`,
+// `launch`, `explain launch`, `slurm` and `queue` alike: files that are missing; the number of
+// classes, which a resumed run compares with its checkpoint; tokens, vocabulary and the samples of
+// a global batch of `ranks` ranks. Warns where a held-out set has shards or token files that the
+// training set has too. Throws core::DataError and core::RecipeError.
+void check_data(const recipe::Recipe& recipe, int ranks, Begins begins);
 
 // Throws core::UsageError where the recipe wants GPUs and there are fewer than workers.
 void check_devices(const recipe::Recipe& recipe, const Placement& placement);
@@ -23,8 +33,5 @@ void refuse_program_as_recipe(const std::string& path);
 // Warns where remote reads may be tried again for longer than a worker may stand still: the hang is
 // what ends the run then.
 void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds hang_timeout);
-
-// Warns where a held-out set has shards or token files that the training set has too.
-void warn_of_shared_files(const recipe::Data& data);
 
 }  // namespace scaletrain::launcher

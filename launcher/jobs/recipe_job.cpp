@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "launcher/flags/values.h"
-#include "launcher/jobs/class_check.h"
 #include "launcher/jobs/data_cards.h"
 #include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
@@ -21,7 +20,6 @@
 #include "launcher/jobs/resume_checks.h"
 #include "launcher/jobs/resume_command.h"
 #include "launcher/jobs/run_folder.h"
-#include "launcher/jobs/token_check.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/jobs/worker_threads.h"
 #include "launcher/place/batch_check.h"
@@ -36,12 +34,12 @@
 #include "lib/core/left_overs.h"
 #include "lib/core/local_address.h"
 #include "lib/core/log.h"
+#include "lib/core/read_faults.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/format/checkpoint_folder.h"
 #include "lib/format/checkpoint_folder_links.h"
 #include "lib/format/train_state_check.h"
 #include "lib/recipe/load.h"
-#include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -86,16 +84,11 @@ RecipeJob::RecipeJob(RunRequest request, Placement placement, const LaunchOption
       busy_threads_(busy_threads_now()) {
   check_batch(request_.recipe, placement_);
   check_replicate(request_.recipe, placement_);
-  recipe::check_sources(request_.recipe);
-  if (request_.start != RunRequest::Start::kCheckpoint && !holds_run(output_)) {
-    recipe::check_weights(request_.recipe);
-    static_cast<void>(weights_warning_of(request_.recipe));  // rank 0 warns
-    check_class_count(request_.recipe);  // a resume compares the names with the checkpoint's
-  }
-  check_tokens(request_.recipe, placement_.world_size());
+  const bool is_fresh = request_.start != RunRequest::Start::kCheckpoint && !holds_run(output_);
+  check_data(request_.recipe, placement_.world_size(), is_fresh ? Begins::kNow : Begins::kResumed);
+  if (is_fresh) static_cast<void>(weights_warning_of(request_.recipe));  // rank 0 warns
   check_devices(request_.recipe, placement_);
   warn_of_patience(request_.recipe, hang_timeout_);
-  warn_of_shared_files(request_.recipe.data);
   may_be_finished_ = check_run_folder();
 }
 
@@ -149,6 +142,7 @@ std::optional<int> RecipeJob::open_run_folder() {
     }
   }
   core::Disk& disk = core::system_disk();
+  has_made_folder_ = core::type_at(output_) == fs::file_type::not_found;
   disk.make_folders(output_ / "logs");
   // If nodes have no ranks yet, the leader of a round owns the folder.
   if (placement_.fixed_ranks && placement_.hosts_store()) own_run_folder(true);

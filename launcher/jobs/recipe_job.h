@@ -43,6 +43,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
 
   int succeeded() override;
   int stopped(const GroupEnd& end) override;
+  std::optional<std::string> undo(const Failure& failure) override;
   std::string give_up(const Failure& failure) override;
 
  private:
@@ -79,6 +80,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   int attempt_ = 0;
   int launchers_here_ = 1;
   std::unique_ptr<core::Lease> lease_;
+  bool has_made_folder_ = false;        // the run's folder was not there before
   bool has_made_memory_ = false;        // or has warned why there is none
   std::unique_ptr<NodeMemory> memory_;  // set if the recipe asks for it
   core::Descriptor recipe_, console_, nothing_;

@@ -12,6 +12,7 @@
 #include "launcher/workers/failure_file.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/housekeeping.h"
 #include "lib/core/log.h"
 #include "lib/core/text.h"
 #include "lib/core/worker_env.h"
@@ -95,6 +96,19 @@ int RecipeJob::stopped(const GroupEnd& end) {
   core::log("stopped; continue with: {}", resume_command_);
   return static_cast<int>(end.stop_signal == SIGINT ? ExitCode::kInterrupted
                                                     : ExitCode::kTemporary);
+}
+
+// A recipe that only a worker can refuse leaves no folder, as one that the launcher refuses.
+std::optional<std::string> RecipeJob::undo(const Failure& failure) {
+  const bool refuses = failure.status.signal == 0 && !failure.cause.empty() && failure.step < 0 &&
+                       failure.status.code == static_cast<int>(ExitCode::kUsage);
+  if (!refuses || !has_made_folder_ || !lease_ || placement_.nnodes > 1 || holds_run(output_)) {
+    return std::nullopt;
+  }
+  core::Housekeeping housekeeping;
+  housekeeping.attempt("it holds no run", [&] { core::system_disk().remove_all(output_); });
+  lease_.reset();
+  return failure.cause;
 }
 
 std::string RecipeJob::give_up(const Failure& failure) {

@@ -33,7 +33,6 @@ constexpr std::int64_t kMostConfigBytes = 32 << 20, kMostTokenizerBytes = 256 <<
 constexpr const char* kTokenizerFile = "tokenizer.json";
 // Placeholder names of the recipe's data, so that the error of a run that opens it says why.
 constexpr const char* kNoShard = "imported-without-data-000000.tar";
-constexpr const char* kNoTokens = "imported-without-data-000000.bin";
 constexpr const char* kCardFile = "imported-without-data.tokens.json";
 // Names of the classification layer's weight in timm's and torchvision's models.
 constexpr std::array<const char*, 4> kHeads{"fc.weight", "head.weight", "head.fc.weight",

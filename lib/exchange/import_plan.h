@@ -10,6 +10,9 @@
 
 namespace scaletrain::exchange {
 
+// Token file in the recipe of imported weights, which have no data.
+inline constexpr const char* kNoTokens = "imported-without-data-000000.bin";
+
 // Arguments of `scaletrain checkpoint import`.
 struct ImportRequest {
   std::string source;                 // argument of format::find_weight_files

@@ -10,6 +10,7 @@
 #include "lib/core/log.h"
 #include "lib/core/read_faults.h"
 #include "lib/core/url.h"
+#include "lib/exchange/import_plan.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/token_card.h"
 #include "lib/format/tokenizer_file_names.h"
@@ -73,7 +74,9 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
   const std::string& tokens = recipe.data.train.tokens.front();
   const auto path = core::is_url(tokens) ? std::nullopt : format::token_card_path(tokens);
   if (!path || !is_file(*path)) {
-    result.missing = fmt::format("{} has no card on this machine", tokens);
+    const bool is_imported = fs::path(tokens).filename() == kNoTokens;
+    result.missing = is_imported ? "the weights were imported without one"
+                                 : fmt::format("{} has no card on this machine", tokens);
     return result;
   }
   const format::TokenCard card = format::parse_token_card(read(*path), *path);

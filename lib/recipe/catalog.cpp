@@ -68,6 +68,7 @@ std::string fault_of(const Rule& rule, const Row& row) {
   constexpr std::string_view kInteger = "an integer key", kNumber = "a number key";
   switch (rule.kind) {
     case Rule::Kind::kDivides:
+    case Rule::Kind::kDividesIntoEven:
       if (find<std::int64_t>(row, rule.other) == nullptr) return missing(kInteger, rule.other);
       [[fallthrough]];
     case Rule::Kind::kDividesImageSize: {

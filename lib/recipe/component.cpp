@@ -209,13 +209,25 @@ class ComponentType : public Type {
     return integer != nullptr ? static_cast<double>(*integer) : value_.number(key);
   }
 
+  // Why the value of `rule.key` does not divide that of `rule.other`; "" where it does.
+  std::string not_dividing(const Rule& rule) const {
+    const std::int64_t divisor = value_.integer(rule.key), whole = value_.integer(rule.other);
+    if (whole % divisor == 0) return "";
+    return fmt::format("{} does not divide \"{}\", which is {}", divisor, rule.other, whole);
+  }
+
   // Why `rule` does not hold; "" where it does, or where it is not about this row alone.
   std::string broken(const Rule& rule) const {
     switch (rule.kind) {
       case Rule::Kind::kDivides:
-        if (value_.integer(rule.other) % value_.integer(rule.key) == 0) return "";
-        return fmt::format("{} does not divide \"{}\", which is {}", value_.integer(rule.key),
-                           rule.other, value_.integer(rule.other));
+        return not_dividing(rule);
+      case Rule::Kind::kDividesIntoEven: {
+        std::string found = not_dividing(rule);
+        const std::int64_t quotient = value_.integer(rule.other) / value_.integer(rule.key);
+        if (!found.empty() || quotient % 2 == 0) return found;
+        return fmt::format("{} divides \"{}\" into parts of {}, which is odd",
+                           value_.integer(rule.key), rule.other, quotient);
+      }
       case Rule::Kind::kAtMost:
         if (amount(rule.key) <= amount(rule.other)) return "";
         return fmt::format("{} is more than \"{}\", which is {}", amount(rule.key), rule.other,

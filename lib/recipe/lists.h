@@ -29,18 +29,20 @@ struct Option {
 // An enumeration, whose first value is the default.
 Option choice_option(std::string key, std::string help, NamedValues values);
 
-// Condition on two keys of one row, on one (for kFitsImageSize `other` times) and
-// the image size, on the batch where BatchNorm sees one value for each kBatchNormStride pixels of a
-// side, or (kFirst) on the row's place in a list of components; kUnits: the model has `key` and
-// `other` units, or `other` without a key; kOneUnit: it is one unit, which does not show its
-// layers; kIsMean: the optimizer evaluates and saves a mean of the weights itself; kWholeTensors:
-// an update of the optimizer looks at a whole tensor, or at blocks of it; kFixedImageSize: the
-// model has weights for images of one size; kTensorRanksShare: the ranks of /parallel/tensor share
-// as many things as `key`, or as `key` times `other`, evenly, and a model without such a rule
-// cannot be cut; kContextRanksShare: the ranks of /parallel/context can share its sequences.
+// Condition on two keys of one row (kDividesIntoEven: `key` divides `other`, and the quotient is
+// even), on one (for kFitsImageSize `other` times) and the image size, on the batch where BatchNorm
+// sees one value for each kBatchNormStride pixels of a side, or (kFirst) on the row's place in a
+// list of components; kUnits: the model has `key` and `other` units, or `other` without a key;
+// kOneUnit: it is one unit, which does not show its layers; kIsMean: the optimizer evaluates and
+// saves a mean of the weights itself; kWholeTensors: an update of the optimizer looks at a whole
+// tensor, or at blocks of it; kFixedImageSize: the model has weights for images of one size;
+// kTensorRanksShare: the ranks of /parallel/tensor share as many things as `key`, or as `key` times
+// `other`, evenly, and a model without such a rule cannot be cut; kContextRanksShare: the ranks of
+// /parallel/context can share its sequences.
 struct Rule {
   enum class Kind {
     kDivides,
+    kDividesIntoEven,
     kDividesImageSize,
     kFitsImageSize,
     kCoversImageSize,

@@ -26,8 +26,9 @@ constexpr std::int64_t kMaxBytes = 16 << 20;
 constexpr const char* kRemedy =
     "build the worker again: scaletrain_add_worker() writes it beside the program";
 
-constexpr std::array<std::pair<Rule::Kind, std::string_view>, 11> kRules{{
+constexpr std::array<std::pair<Rule::Kind, std::string_view>, 12> kRules{{
     {Rule::Kind::kDivides, "divides"},
+    {Rule::Kind::kDividesIntoEven, "divides_into_even"},
     {Rule::Kind::kDividesImageSize, "divides_image_size"},
     {Rule::Kind::kFitsImageSize, "fits_image_size"},
     {Rule::Kind::kAtMost, "at_most"},

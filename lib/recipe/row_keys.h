@@ -18,6 +18,8 @@
            "Sums the loss over classes instead of averaging it. Default: false.")
 #define KEY_DIVIDES(key, other) \
   Rule { Rule::Kind::kDivides, #key, #other }
+#define KEY_DIVIDES_INTO_EVEN(key, other) \
+  Rule { Rule::Kind::kDividesIntoEven, #key, #other }
 #define KEY_DIVIDES_IMAGE_SIZE(key) \
   Rule { Rule::Kind::kDividesImageSize, #key, "" }
 #define KEY_FITS_IMAGE_SIZE(key, times) \

@@ -2,7 +2,8 @@
 import os
 import unittest
 
-from tools_support import FolderTest, data, data_json, picture, read_bytes, read_json, write_tar
+from tools_support import (FolderTest, class_folders, data, data_json, picture, read_bytes, read_json,
+                           write_tar)
 
 END = 1024  # zero bytes that end a tar
 
@@ -33,6 +34,12 @@ class Check(FolderTest):
         folder, = report["folders"]
         self.assertEqual((10, [], []), (folder["samples"], folder["problems"], folder["warnings"]))
         self.assertIn("10 samples, 0 wrong", data("check", self.path("{a,b}.tar")))
+
+    def test_a_folder_of_pictures_points_to_pack(self):
+        class_folders(self.folder, each=1)
+        self.assertEqual(f"{self.folder}: no .tar in it, nor a compressed one\n  name a folder of shards; of a folder "
+                         f"of pictures, scaletrain data pack {self.folder} OUT makes some\n",
+                         data("check", self.folder, code=65))
 
     def test_what_is_wrong_with_samples(self):
         sound = picture(99)

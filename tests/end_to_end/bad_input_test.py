@@ -52,6 +52,13 @@ class BadInputTest(support.RunTestCase):
                           ["launch", "--resume", checkpoint, "--set", "output=other", path]):
             self.assertIn(said, self.run_scaletrain(*arguments, expect=65).stderr)
 
+    def test_what_only_a_worker_knows_is_refused_as_by_check_and_leaves_no_folder(self):
+        path = self.recipe("refused", model={"name": "mlp", "num_classes": 10, "freeze": ["nothing.*"]})
+        checked = self.run_scaletrain("recipe", "check", path, "--worker", expect=2).stderr
+        self.assertIn('/model/freeze: no parameter fits "nothing.*"', checked)
+        self.assertIn(checked, self.launch(path, 2))
+        self.assertFalse((self.folder / "refused").exists())
+
     def test_a_recipe_that_ends_before_the_checkpoint(self):
         path = self.recipe(steps=8, checkpoint={"every": {"steps": 4}, "async": False})
         self.run_scaletrain("launch", path, env={"SCALETRAIN_FAULT": "kill@6"}, expect=137)

@@ -48,7 +48,10 @@ class Start(NodesTestCase):
     def test_workers_of_all_nodes_meet_at_one_store(self):
         script = "echo $RANK $LOCAL_RANK $WORLD_SIZE $GROUP_RANK $GROUP_WORLD_SIZE $MASTER_ADDR:$MASTER_PORT"
         nodes = [self.shell(rank, script, nproc=2) for rank in (1, 0)]  # in any order
-        self.assertEqual([0, 0], [status for status, _ in self.finish(*nodes)])
+        (first, said), (second, leader_said) = self.finish(*nodes)
+        self.assertEqual((0, 0), (first, second))
+        self.assertRegex(said, r"(?m)^joined the job at \S+: this is node 1 of 2$")
+        self.assertNotIn("joined the job", leader_said)
         lines = sorted((nodes[0].out + nodes[1].out).splitlines())
         self.assertEqual(["0 0 4 0 2", "1 1 4 0 2", "2 0 4 1 2", "3 1 4 1 2"],
                          [line.rsplit(" ", 1)[0] for line in lines])

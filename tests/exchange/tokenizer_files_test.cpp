@@ -60,6 +60,9 @@ TEST_CASE("where no file is the card's, the export says why it has no tokenizer"
   const TokenizerFiles cardless = tokenizer_files(recipe_in(folder));
   CHECK(cardless.missing.ends_with("a-000000.bin has no card on this machine"));
   CHECK(!cardless.end_of_text);
+  recipe::Recipe imported = recipe_in(folder);
+  imported.data.train.tokens = {folder.file("imported-without-data-000000.bin")};
+  CHECK(tokenizer_files(imported).missing == "the weights were imported without one");
   write_card(folder, "bytes");
   const TokenizerFiles bytes = tokenizer_files(recipe_in(folder));
   CHECK(bytes.missing == "that of the run is its bytes, which have no file");

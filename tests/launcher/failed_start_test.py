@@ -42,6 +42,28 @@ class FailedStart(RecipeTestCase):
         self.launch("--resume", "auto", self.recipe_with(0.2))
         self.assertEqual(0.2, self.trained_with())
 
+    def refuse(self, *arguments, command="launch", step=-1):
+        """A launch whose workers refuse the recipe before they train, or at `step`."""
+        self.script('printf \'{"message": {"message": "/model/freeze: fits nothing", "extraInfo": {"step": '
+                    f'{step}}}}}}}\' >"$TORCHELASTIC_ERROR_FILE"; exit 2\n')
+        return self.launch("--nproc", 2, *arguments, command=command, expect=2).stderr
+
+    def test_a_recipe_that_the_workers_refuse_leaves_no_folder(self):
+        self.assertEqual("/model/freeze: fits nothing\n", self.refuse(self.recipe()))
+        self.assertFalse(self.run_folder.exists())
+
+    def test_a_folder_that_was_there_before_stays(self):
+        self.run_folder.mkdir()
+        (self.run_folder / "notes.txt").write_text("mine")
+        said = self.refuse(self.recipe())
+        self.assertIn("when that is put right, start again with: scaletrain launch", said)
+        self.assertEqual("mine", (self.run_folder / "notes.txt").read_text())
+        self.assertTrue((self.run_folder / "failure.json").exists())
+
+    def test_a_recipe_that_is_refused_after_training_began_leaves_its_logs(self):
+        self.assertIn("all logs: ", self.refuse(self.recipe(), step=3))
+        self.assertTrue((self.run_folder / "failure.json").exists())
+
     def test_with_a_checkpoint_the_recipes_are_compared_and_a_resume_is_advised(self):
         self.a_run(3)
         self.launch("--resume", "auto", self.recipe_with(0.2), expect=2)

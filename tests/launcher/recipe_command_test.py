@@ -77,6 +77,15 @@ class CheckTest(unittest.TestCase):
                          done.stderr.splitlines())
         self.assertEqual(0, done.returncode)
 
+    def test_validation_shards_that_are_trained_on_are_warned_about(self):
+        (self.folder / "b.tar").write_bytes(b"")
+        warning = (f"warning: /data/val: {self.folder}/a.tar is in /data/train too: "
+                   "what is measured there was trained on\n")
+        self.write(json.dumps(MINIMAL))
+        for val, said in (("b.tar", ""), ('["b.tar", "a.tar"]', warning)):
+            done = recipe("check", "r.json", "--set", f"data.val.shards={val}", cwd=self.folder)
+            self.assertEqual((said, 0), (done.stderr, done.returncode))
+
     def test_all_mistakes_at_once(self):
         self.write('{\n"model": {"name": "mlp", "num_classes": 10},\n'
                    '"data": {"train": {"shards": "a.tar"}},\n'
@@ -109,6 +118,38 @@ class CheckTest(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.returncode, 65)
 
+    def test_check_explain_and_launch_refuse_the_same_and_make_no_folder(self):
+        for name in ("cat", "dog"):
+            (self.folder / "pictures" / name).mkdir(parents=True)
+            for number in range(2):
+                (self.folder / "pictures" / name / f"{number}.png").write_bytes(b"")
+        (self.folder / "a.bin").write_bytes(bytes([1, 0, 9, 0]) * 200)  # 400 tokens, 1 and 9
+        pictures = {"data": {"train": {"folder": "pictures"}}}
+        gpt = {"name": "gpt2", "positions": 8, "dim": 8, "depth": 1, "heads": 1}
+        llama = {"name": "llama", "positions": 8, "dim": 12, "kv_heads": 1, "vocab_size": 10}
+        tokens = {"data": {"train": {"tokens": "a.bin"}}}
+        for changes, status, found in (
+                (pictures, 2, "a global batch of 32 samples (per_device 32 x accumulate 1 x 1 ranks) is more than "
+                              "the 4 samples of an epoch"),
+                ({**pictures, "batch": {"per_device": 2}, "model": {"name": "mlp", "num_classes": 1}}, 2,
+                 "/model/num_classes: 1 is less than the 2 classes of"),
+                ({**tokens, "batch": {"per_device": 2}, "model": {**gpt, "vocab_size": 9}}, 65,
+                 "token 9, and the model has 9 (/model/vocab_size)"),
+                ({**tokens, "model": {**gpt, "vocab_size": 10}, "batch": {"per_device": 64}}, 2,
+                 "/data/train/tokens: has "),
+                ({**tokens, "model": {**llama, "heads": 4}}, 2,
+                 '/model/heads: 4 divides "dim" into parts of 3, which is odd'),
+                ({**tokens, "model": {**llama, "heads": 5}}, 2,
+                 '/model/heads: 5 does not divide "dim", which is 12')):
+            self.write(json.dumps({**MINIMAL, **changes, "output": "run"}))
+            for command in (("recipe", "check"), ("explain", "launch"), ("launch",)):
+                with self.subTest(command=command, found=found):
+                    done = subprocess.run([SCALETRAIN, *command, "r.json"], cwd=self.folder, capture_output=True,
+                                          text=True, timeout=60)
+                    self.assertIn(found, done.stderr)
+                    self.assertEqual(status, done.returncode)
+                    self.assertFalse((self.folder / "run").exists())
+
     def test_no_recipe(self):
         done = recipe("check", "none.json", cwd=self.folder)
         self.assertIn("none.json: cannot be read: No such file or directory (ENOENT)", done.stderr)
@@ -125,7 +166,6 @@ class ShowTest(unittest.TestCase):
                 file.write(first.stdout)
                 file.flush()
                 self.assertEqual(recipe("show", file.name, cwd="/").stdout, first.stdout)
-
 
     def test_each_row_of_the_table_of_techniques_is_a_recipe_and_each_recipe_a_row(self):
         page = (ROOT / "docs/lab/techniques.md").read_text()

@@ -118,6 +118,31 @@ class Status(RecipeTestCase):
         # 40 steps of a second each; the launcher writes its own words every two seconds.
         self.wait_for(lambda: told() == (60, 100, 1, 0.25, 100.0, 40.0), "the time left")
 
+    def test_slurm_status_joins_step_loss_and_time_left_with_the_columns_of_squeue(self):
+        self.running()
+        stand_ins = self.folder / "stand-ins"
+        stand_ins.mkdir()
+        squeue = stand_ins / "squeue"
+        squeue.write_text("#!/bin/bash\nprintf '%s\\n' 'JOBID   STATE     ' '5       RUNNING   '\n")
+        squeue.chmod(0o755)
+        (self.run_folder / "slurm.json").write_text('{"job": "5", "log": "log"}')
+        now = time.time()
+        self.metrics({"step": 50, "time": now - 10}, {"step": 60, "time": now, "loss": 0.25})
+        status = self.run_folder / "status/0.json"
+
+        def shown():
+            node = json.loads(status.read_text())
+            status.with_suffix(".new.json").write_text(json.dumps({**node, "total_steps": 100}))
+            status.with_suffix(".new.json").rename(status)  # a script does not beat
+            path = f"{stand_ins}:{os.environ['PATH']}"
+            return subprocess.run([SCALETRAIN, "slurm", "status", self.run_folder], text=True, check=True,
+                                  stdout=subprocess.PIPE, timeout=LIMIT_S,
+                                  env=self.environment({"PATH": path})).stdout
+        # Both lines are as wide as squeue's widest without its blanks; 40 steps of a second are left.
+        columns = (f"{'JOBID   STATE':<15}  {'STEP':<16}{'LOSS':<10}LEFT\n"
+                   f"{'5       RUNNING':<15}  {'60/100':<16}{'0.2500':<10}40s\n")
+        self.wait_for(lambda: shown() == columns, "the columns of the run")
+
     def test_the_time_left_of_a_batch_that_grows_is_that_of_its_samples(self):
         self.running()
         path = self.run_folder / "recipe.json"

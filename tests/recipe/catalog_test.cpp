@@ -80,6 +80,8 @@ TEST_CASE("a row that cannot be is refused") {
   CHECK(fault({"m", "", {number, KEY_DIVIDES(x, n)}}) ==
         "needs an integer key \"n\", which it has not");
   CHECK(fault({"m", "", {whole, KEY_DIVIDES(n, n)}}) == "divides by \"n\", which may be 0");
+  CHECK(fault({"m", "", {whole, KEY_DIVIDES_INTO_EVEN(n, n)}}) ==
+        "divides by \"n\", which may be 0");
   CHECK(fault({"m", "", {whole, KEY_DIVIDES_IMAGE_SIZE(n)}}) == "divides by \"n\", which may be 0");
   CHECK(fault({"m", "", {number, KEY_AT_MOST(x, n)}}) ==
         "needs a number key \"n\", which it has not");

@@ -62,8 +62,9 @@ std::vector<Row> rows_of_every_kind() {
                    KEY_NUM(x, 0.25, above(0).below(1), "c"), KEY_NUM(y, 1.5, from(-2).to(2), "d"),
                    KEY_FLAG(f, true, "e"), KEY_CHOICE(c, "f", {"one", "the first"}, "two"),
                    KEY_FILE(file, "g"), KEY_NUMBERS(list, above(0).to(9), "h"), KEY_DIVIDES(n, m),
-                   KEY_DIVIDES_IMAGE_SIZE(n), KEY_AT_MOST(x, y), KEY_NEEDS_ABOVE_ZERO(f, x),
-                   HAS_BATCH_NORM, IS_ONE_UNIT, HAS_UNITS(n, 2), HAS_UNITS_FIXED(3)}});
+                   KEY_DIVIDES_INTO_EVEN(n, m), KEY_DIVIDES_IMAGE_SIZE(n), KEY_AT_MOST(x, y),
+                   KEY_NEEDS_ABOVE_ZERO(f, x), HAS_BATCH_NORM, IS_ONE_UNIT, HAS_UNITS(n, 2),
+                   HAS_UNITS_FIXED(3)}});
   return rows;
 }
 

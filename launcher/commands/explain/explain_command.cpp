@@ -22,7 +22,9 @@
 #include "launcher/commands/explain/sync_notes.h"
 #include "launcher/commands/launch_command.h"
 #include "launcher/flags/launch_options.h"
+#include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
+#include "launcher/jobs/run_folder.h"
 #include "launcher/jobs/run_request.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/jobs/worker_threads.h"
@@ -37,6 +39,7 @@
 #include "lib/core/programs.h"
 #include "lib/observe/secrets.h"
 #include "lib/recipe/load.h"
+#include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -163,6 +166,21 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   }
 }
 
+// Compares the recipe with its data as the launch would. A launch is often explained where its data
+// is not, which is a note.
+void compare_with_data(const recipe::Recipe& recipe, const Placement& placement,
+                       Explanation& explanation) {
+  try {
+    recipe::check_sources(recipe);
+  } catch (const core::DataError& error) {
+    explanation.notes.push_back(fmt::format("{}: {}: the recipe is not compared with its data",
+                                            error.place(), error.found()));
+    return;
+  }
+  check_data(recipe, placement.world_size(),
+             holds_run(recipe.output) ? Begins::kResumed : Begins::kNow);
+}
+
 // How near the GPUs of ranks that exchange are to each other, where the driver says it.
 void explain_devices(const core::MeshPlan& mesh, int ranks_per_node, Explanation& explanation) {
   const GpuPaths paths = visible_paths_here();
@@ -257,6 +275,7 @@ Explanation explain(const Subject& subject) {
     check_allowed_keys(subject.options.allow, recipe);
     explain_recipe(subject, recipe, placement, explanation);
     explain_ranks(recipe, placement, explanation);
+    compare_with_data(recipe, placement, explanation);
     explanation.worker = worker_rows(subject, placement, &recipe);
   }
   if (subject.options.master_addr == kOpenAddress) {

@@ -7,11 +7,11 @@
 
 #include "launcher/commands/queue/grid.h"
 #include "launcher/flags/values.h"
+#include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
-#include "launcher/jobs/token_check.h"
+#include "launcher/jobs/run_folder.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/cores.h"
-#include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -39,8 +39,7 @@ void add_common_flags(CLI::App& command, QueueOptions& options) {
 QueuedJob make_job(const std::string& recipe_file, const std::vector<std::string>& set, int nproc) {
   const recipe::Recipe recipe = load_recipe_of_run(recipe_file, set);
   plan_batch(recipe, nproc);
-  recipe::check_sources(recipe);
-  check_tokens(recipe, nproc);
+  check_data(recipe, nproc, holds_run(recipe.output) ? Begins::kResumed : Begins::kLater);
   return {.name = recipe.name,
           .recipe = fs::absolute(recipe_file).lexically_normal(),
           .set = set,

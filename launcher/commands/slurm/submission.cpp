@@ -17,16 +17,16 @@
 #include "launcher/commands/slurm/batch_script.h"
 #include "launcher/commands/slurm/job_record.h"
 #include "launcher/flags/values.h"
+#include "launcher/jobs/launch_checks.h"
 #include "launcher/jobs/load_recipe_of_run.h"
+#include "launcher/jobs/run_folder.h"
 #include "launcher/jobs/run_request.h"
-#include "launcher/jobs/token_check.h"
 #include "launcher/jobs/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/error.h"
 #include "lib/core/help_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/recipe/sources.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -80,8 +80,8 @@ int ranks_of(const SlurmOptions& options) {
 recipe::Recipe checked_recipe(const SlurmOptions& options, std::optional<int> task) {
   recipe::Recipe recipe = recipe_of(options.launch, task);
   plan_batch(recipe, ranks_of(options));
-  recipe::check_sources(recipe);
-  check_tokens(recipe, ranks_of(options));
+  check_data(recipe, ranks_of(options),
+             holds_run(recipe.output) ? Begins::kResumed : Begins::kLater);
   if (const auto stored = stored_recipe(recipe.output, recipe.model.catalog)) {
     check_differences(*stored, recipe, options.launch.allow, recipe.output);
   }

@@ -1,10 +1,8 @@
 #include "lib/data/order/batch_job.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "lib/core/error.h"
+#include "lib/recipe/sections/batch.h"
 
 namespace scaletrain::data {
 
@@ -31,18 +29,14 @@ std::optional<BatchJob> eval_job(const ReaderSlice& slice, std::int64_t size, st
 }
 
 std::shared_ptr<const core::StepPlan> plan_steps(const ReaderSlice& slice, std::int64_t samples) {
-  if (samples >= slice.global_batch()) {
-    const core::BatchSizes sizes(slice.global_batch(), slice.ramp);
-    auto plan = std::make_shared<const core::StepPlan>(sizes, samples);
-    if (!slice.ramp || plan->at(slice.from_step) == slice.from) return plan;
-    return std::make_shared<const core::StepPlan>(sizes, samples, slice.from_step, slice.from);
-  }
-  throw core::RecipeError(
-      "/batch",
-      fmt::format("a global batch of {} samples (per_device {} x accumulate {} x {} ranks) is "
-                  "more than the {} samples of an epoch",
-                  slice.global_batch(), slice.per_device, slice.accumulate, slice.readers, samples),
-      "lower per_device or accumulate, use fewer ranks, or add data");
+  recipe::check_epoch_of({.per_device = slice.per_device,
+                          .accumulate = slice.accumulate,
+                          .global = slice.global_batch()},
+                         samples);
+  const core::BatchSizes sizes(slice.global_batch(), slice.ramp);
+  auto plan = std::make_shared<const core::StepPlan>(sizes, samples);
+  if (!slice.ramp || plan->at(slice.from_step) == slice.from) return plan;
+  return std::make_shared<const core::StepPlan>(sizes, samples, slice.from_step, slice.from);
 }
 
 }  // namespace scaletrain::data

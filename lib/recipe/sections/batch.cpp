@@ -182,6 +182,20 @@ BatchPlan divide_batch(const Batch& batch, int readers) {
   return {batch.per_device, global / micro, global, batch.ramp};
 }
 
+void check_epoch_of(const BatchPlan& plan, std::int64_t samples) {
+  if (samples >= plan.global) return;
+  const std::int64_t micro = plan.per_device * plan.accumulate;  // 0: found when training begins
+  const std::string parts =
+      micro == 0 ? ""
+                 : fmt::format(" (per_device {} x accumulate {} x {} ranks)", plan.per_device,
+                               plan.accumulate, plan.global / micro);
+  throw core::RecipeError(
+      "/batch",
+      fmt::format("a global batch of {} samples{} is more than the {} samples of an epoch",
+                  plan.global, parts, samples),
+      "lower per_device or accumulate, use fewer ranks, or add data");
+}
+
 std::int64_t part_of_all(const core::BatchRamp& ramp) {
   return std::gcd(ramp.start, ramp.increment);
 }

@@ -40,6 +40,9 @@ struct BatchPlan {
 // per_device * readers, or with "auto" of the readers, naming the nearest sizes that would fit.
 BatchPlan divide_batch(const Batch& batch, int readers);
 
+// Throws core::RecipeError where an epoch of `samples` has no step of the plan's global batch.
+void check_epoch_of(const BatchPlan& plan, std::int64_t samples);
+
 TypePtr describe(Batch& value);
 void check(const Batch& batch, const Node& tree, Problems& problems);
 

@@ -22,6 +22,21 @@ TEST_CASE("divide_batch divides a global batch over the ranks") {
   CHECK(plan.global == 256);
 }
 
+TEST_CASE("an epoch holds one global batch at least") {
+  const BatchPlan plan = divide_batch({.per_device = 4, .accumulate = 3, .global = {}}, 2);
+  CHECK_NOTHROW(check_epoch_of(plan, 24));
+  CHECK_THROWS_WITH_AS(check_epoch_of(plan, 23),
+                       "/batch: a global batch of 24 samples (per_device 4 x accumulate 3 x 2 "
+                       "ranks) is more than the 23 samples of an epoch\n"
+                       "  lower per_device or accumulate, use fewer ranks, or add data",
+                       core::RecipeError);
+  CHECK_THROWS_WITH_AS(check_epoch_of({.global = 24}, 5),
+                       "/batch: a global batch of 24 samples is more than the 5 samples of an "
+                       "epoch\n"
+                       "  lower per_device or accumulate, use fewer ranks, or add data",
+                       core::RecipeError);
+}
+
 TEST_CASE("divide_batch names what would fit") {
   const auto message = [](std::int64_t global, int ranks) -> std::string {
     try {

@@ -1,6 +1,7 @@
 #include "lib/recipe/sections/model.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 #include <vector>
@@ -58,6 +59,27 @@ TEST_CASE("the keys of a model that divide the image are checked against it") {
   CHECK(error_of(minimal_recipe(), {"model.name=vit_tiny", "data.image_size=30"}) ==
         "r.json:2: /model/patch_size: 4 does not divide /data/image_size, which is 30\n"
         "  change one of them");
+}
+
+TEST_CASE("rotary positions turn pairs: a head of an odd width is refused") {
+  const std::string tokens = R"(data={"train": {"tokens": "a.bin"}})";
+  const auto refusal = [&](const char* model, int heads) {
+    return error_of(minimal_recipe(),
+                    {fmt::format(R"(model={{"name": "{}", "positions": 1024, "dim": 12, )"
+                                 R"("kv_heads": 1, "heads": {}}})",
+                                 model, heads),
+                     tokens});
+  };
+  for (const char* const model : {"llama", "mixtral"}) {
+    CAPTURE(model);
+    CHECK(refusal(model, 4) ==
+          "--set model: /model/heads: 4 divides \"dim\" into parts of 3, which is odd\n"
+          "  change one of them");
+    CHECK(refusal(model, 5) ==
+          "--set model: /model/heads: 5 does not divide \"dim\", which is 12\n"
+          "  change one of them");
+    CHECK(refusal(model, 3) == "no error");
+  }
 }
 
 TEST_CASE("a ConvNeXt halves its maps three times: eight patches of its stem fit in the image") {
