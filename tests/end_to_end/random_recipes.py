@@ -84,7 +84,7 @@ class Draft:
     def add_model(self, name):
         decoder = {"vocab_size": VOCABULARY, "positions": TOKENS, "dim": 16, "heads": 4,
                    "depth": self.draw.choice([1, 2, 3])}
-        llama = {**decoder, "kv_heads": self.draw.choice([2, 4]), "hidden": 24,
+        llama = {**decoder, "kv_heads": self.draw.choice([2, 4]), "hidden": 32,
                  **self.some({"tied": [True], "rope_scaling": ["linear"], "norm_eps": [1e-6]})}
         keys = {
             "gpt2": lambda: {**decoder, "dropout": self.draw.choice([0.0, 0.1])},
@@ -92,7 +92,7 @@ class Draft:
             "mixtral": lambda: {**llama, "experts": 4, **self.some({
                 "experts_per_token": [1, 2], "capacity_factor": [1.0, 2.0],
                 "router_aux_loss": [0.0, 0.02], "router_bias_rate": [0.01]})},
-            "mlp": lambda: {"hidden": 24, "layers": self.draw.choice([1, 3]),
+            "mlp": lambda: {"hidden": 32, "layers": self.draw.choice([1, 3]),
                             **self.some({"dropout": [0.1]})},
             "vit_tiny": lambda: {"patch_size": 8, "dim": 16, "depth": self.draw.choice([2, 3]),
                                  "heads": 2, **self.some({
@@ -188,8 +188,8 @@ class Draft:
         if not self.reads_text and self.maybe(0.2):
             recipe["mix"] = {"mixup": 0.2, **self.some({"cutmix": [1.0]})}
         if self.maybe(0.1):
-            self.model["freeze"] = "*.bias" if self.model["name"] in (
-                "gpt2", "vit_tiny", "mlp") else "*norm*"
+            has_bias = self.model["name"] not in ("llama", "mixtral")
+            self.model["freeze"] = "*.bias" if has_bias else "*norm*"
 
     def add_costs(self):
         """Precision and what saves memory."""
@@ -229,6 +229,12 @@ class Draft:
                 "async": [False], "incremental": [True], "keep_best": [0, 1]})}
         if self.maybe(0.2):
             self.recipe["checkpoint"]["writers"] = self.draw.choice(["rank_0", "all"])
+
+    def needs_worker(self):
+        """Whether only a worker knows if the recipe fits the model."""
+        precision = self.recipe["precision"]
+        is_fp8 = isinstance(precision, dict) and precision["name"] == "fp8"
+        return is_fp8 or "freeze" in self.model or "groups" in self.recipe["optimizer"]
 
     def complete(self, folder, name, **changes):
         """The recipe as a file of `folder`; a change of None leaves the key out."""

@@ -21,11 +21,12 @@ SAME = 1e-5  # of the losses of two layouts
 EXACT_PRECISIONS = ("fp32", "fp64", "tf32")  # tf32 is fp32 on a CPU
 
 
-def seeds():
+def seeds(few, many):
+    """The seeds of this run: `few` in the short form, `many` in the long one."""
     if asked := os.environ.get("SCALETRAIN_SEEDS"):
         ranges = [word.partition("-") for word in asked.split()]
         return [seed for first, _, last in ranges for seed in range(int(first), int(last or first) + 1)]
-    return MANY_SEEDS if support.LONG else FEW_SEEDS
+    return many if support.LONG else few
 
 
 def inexact(draft):
@@ -53,11 +54,12 @@ class RandomRecipesTest(support.RunTestCase):
 
     def accepted(self, seed):
         """The first draft of a seed that `recipe check` accepts. A draft that it refuses, it refuses
-        with a reason."""
+        with a reason. A worker is asked where names of parameters or layers decide."""
         for number in range(MOST_DRAFTS):
             draft = random_recipes.draft(seed, number)
             path = draft.complete(self.folder, f"seed-{seed}")
-            process = self.start("recipe", "check", path, "--nproc", draft.ranks)
+            flags = ["--worker"] if draft.needs_worker() else []
+            process = self.start("recipe", "check", path, "--nproc", draft.ranks, *flags)
             _, err = process.communicate(timeout=support.TIMEOUT_S)
             if process.returncode == 0:
                 return draft, path
@@ -126,7 +128,7 @@ class RandomRecipesTest(support.RunTestCase):
             self.check_one_rank(name, draft)
 
     def test_what_is_accepted_trains_resumes_and_agrees_with_one_rank(self):
-        for seed in seeds():
+        for seed in seeds(FEW_SEEDS, MANY_SEEDS):
             with self.subTest(seed=seed):
                 self.check_seed(seed)
 
