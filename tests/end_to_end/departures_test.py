@@ -15,7 +15,7 @@ from end_to_end import random_recipes_test, support
 from free_port import free_port
 
 FEW, MANY = 3, 100
-LIMIT_S = 60
+LIMIT_S = 240
 STEPS = 200  # of 50 ms: longer than the events of a schedule
 KILLED = -signal.SIGKILL
 INTERRUPTED, STOPPED = 130, 75
@@ -122,7 +122,7 @@ class DeparturesTest(support.RunTestCase):
         if kind == "start":
             self.nodes[node] = self.start_node(node)
             ends = self.model.start(node)
-            support.wait_until(lambda: self.hears_signals(self.nodes[node]), f"{said}: node {node}", 60)
+            support.wait_until(lambda: self.hears_signals(self.nodes[node]), f"{said}: node {node}", LIMIT_S)
         else:
             ends = self.model.send(kind, node)
             self.nodes[node].send_signal(kind)
