@@ -164,10 +164,12 @@ class OtherUserTest(JobTestCase):
 
     def readable(self):
         """Every text that the other user can read of the run folder and of the job's processes."""
-        script = ("import pathlib, sys\n"
+        script = ("import os, pathlib, sys\n"
                   "for folder in map(pathlib.Path, sys.argv[1:]):\n"
-                  "    for path in folder.rglob('*') if folder.parent.name != 'proc' else [\n"
-                  "            folder / name for name in ('environ', 'cmdline', 'mem', 'maps', 'auxv')]:\n"
+                  "    names = ('environ', 'cmdline', 'mem', 'maps', 'auxv')\n"
+                  "    paths = [folder / name for name in names] if folder.parent.name == 'proc' else [\n"
+                  "        pathlib.Path(at, name) for at, _, found in os.walk(folder) for name in found]\n"
+                  "    for path in paths:\n"
                   "        try:\n"
                   "            sys.stdout.write(path.read_bytes()[:1 << 20].decode('latin-1'))\n"
                   "        except OSError:\n"
