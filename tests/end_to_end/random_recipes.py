@@ -98,6 +98,8 @@ class Draft:
                                  "heads": 2, **self.some({
                                      "dropout": [0.1], "drop_path": [0.1], "layer_scale": [0.1],
                                      "pool": ["token", "avg"]})},
+            "convnext_tiny": lambda: {"patch_size": 2, **self.some({
+                "drop_path": [0.1], "layer_scale": [0.1]})},
         }.get(name, lambda: self.some({"norm": ["batch", "sync_batch", "group"]}))
         self.reads_text = name in ("gpt2", "llama", "mixtral")
         self.model = {"name": name, **keys()}

@@ -21,7 +21,7 @@ from end_to_end.hosts import Hosts, skip_unless_available
 from free_port import free_port
 
 CONNECTIONS = 1000 if support.LONG else 60  # of each kind, at each port
-MOST_THREADS = 16
+MOST_THREADS = 16 + 1  # of strangers, and one that the other launcher's own connection may take
 STRANGER = "nobody"
 LISTENS = "0A"  # in /proc/net/tcp
 
