@@ -123,6 +123,10 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_predict_command(app, ours, exit_status);
   add_bench_command(app, exit_status);
   add_status_command(app, exit_status);
+  add_report_command(app, exit_status);
+  add_compare_command(app, exit_status);
+  add_runs_command(app, exit_status);
+  add_models_commands(app, exit_status);
   add_help_command(app);
 
   if (ours.empty()) {

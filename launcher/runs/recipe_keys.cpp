@@ -9,7 +9,6 @@
 
 #include "lib/core/error.h"
 #include "lib/core/json_text.h"
-#include "lib/core/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -91,7 +90,7 @@ KeyCondition::KeyCondition(const std::string& text) {
                            "write KEY=VALUE with =, !=, <, <=, > or >=: optimizer.name=adamw");
   }
   const bool by_size = operator_ != "=" && operator_ != "!=";
-  if (by_size && !core::parse_number<double>(wanted_)) {
+  if (by_size && !number_in_text(wanted_)) {
     throw core::UsageError("--where", fmt::format("\"{}\" is no number", wanted_),
                            fmt::format("{} compares numbers: {}{}0.1", operator_, key_, operator_));
   }
@@ -100,7 +99,7 @@ KeyCondition::KeyCondition(const std::string& text) {
 bool KeyCondition::holds(const std::map<std::string, RunJson>& recipe) const {
   const auto found = recipe.find(key_);
   if (found == recipe.end()) return operator_ == "!=";
-  const std::optional<double> wanted = core::parse_number<double>(wanted_);
+  const std::optional<double> wanted = number_in_text(wanted_);
   if (found->second.is_number() && wanted) {
     return compare_numbers(found->second.get<double>(), operator_, *wanted);
   }

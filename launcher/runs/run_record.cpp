@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fstream>
-#include <string_view>
+#include <system_error>
 
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
@@ -106,6 +107,14 @@ std::optional<double> number_of(const RunJson& record, const std::string& name) 
   if (found == record.end() || !found->is_number()) return std::nullopt;
   const auto value = found->get<double>();
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> number_in_text(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
+  return number;
 }
 
 RunCurve train_curve(const RunRecord& run, const std::string& name) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,9 @@ RunRecord read_run(const std::filesystem::path& folder, const std::string& shown
 
 // A finite number of `record`, nullopt if the field is absent, null or no number.
 std::optional<double> number_of(const RunJson& record, const std::string& name);
+
+// The whole of `text` as a finite number.
+std::optional<double> number_in_text(std::string_view text);
 
 // Training curve of a field: "loss", "lr", "grad_norm".
 RunCurve train_curve(const RunRecord& run, const std::string& name);
