@@ -47,8 +47,12 @@ int attempt_of(const RunJson& record) {
 
 // Keeps the record of the highest attempt; of equal ones the later line.
 void keep_latest(std::map<std::int64_t, RunJson>& records, std::int64_t step, RunJson record) {
-  const auto [place, is_new] = records.try_emplace(step, record);
-  if (!is_new && attempt_of(record) >= attempt_of(place->second)) place->second = std::move(record);
+  const auto found = records.find(step);
+  if (found == records.end()) {
+    records.emplace(step, std::move(record));
+  } else if (attempt_of(record) >= attempt_of(found->second)) {
+    found->second = std::move(record);
+  }
 }
 
 void take_record(RunRecord& run, RunJson record) {
