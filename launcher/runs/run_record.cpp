@@ -41,7 +41,7 @@ std::string string_of(const RunJson& record, const char* name) {
   return found != record.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-int attempt_of(const RunJson& record) {
+int attempt_number(const RunJson& record) {
   return static_cast<int>(number_of(record, "attempt").value_or(0));
 }
 
@@ -50,14 +50,14 @@ void keep_latest(std::map<std::int64_t, RunJson>& records, std::int64_t step, Ru
   const auto found = records.find(step);
   if (found == records.end()) {
     records.emplace(step, std::move(record));
-  } else if (attempt_of(record) >= attempt_of(found->second)) {
+  } else if (attempt_number(record) >= attempt_number(found->second)) {
     found->second = std::move(record);
   }
 }
 
 void take_record(RunRecord& run, RunJson record) {
   if (const std::optional<double> time = number_of(record, "time")) {
-    const auto [span, is_new] = run.attempts.try_emplace(attempt_of(record), *time, *time);
+    const auto [span, is_new] = run.attempts.try_emplace(attempt_number(record), *time, *time);
     if (!is_new) span->second.second = std::max(span->second.second, *time);
   }
   const std::optional<double> step = number_of(record, "step");

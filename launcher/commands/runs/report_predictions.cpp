@@ -85,7 +85,7 @@ RunJson confusion_of(const std::vector<PredictedSample>& samples,
 std::string_view image_type(std::string_view bytes) {
   if (bytes.starts_with("\xff\xd8\xff")) return "image/jpeg";
   if (bytes.starts_with("\x89PNG")) return "image/png";
-  return bytes.starts_with("RIFF") && bytes.substr(8).starts_with("WEBP") ? "image/webp" : "";
+  return bytes.starts_with("RIFF") && bytes.find("WEBP") == 8 ? "image/webp" : "";
 }
 
 std::vector<std::string> shards_of(const RunRecord& run, const std::string& set) {
