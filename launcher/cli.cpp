@@ -120,6 +120,10 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   add_predict_command(app, ours, exit_status);
   add_bench_command(app, exit_status);
   add_status_command(app, exit_status);
+  add_report_command(app, exit_status);
+  add_compare_command(app, exit_status);
+  add_runs_command(app, exit_status);
+  add_models_commands(app, exit_status);
   set_launcher_texts(app);
 
   if (ours.empty()) {

@@ -18,6 +18,8 @@ void add_card_command(CLI::App& app, int& exit_status);
 void add_check_command(CLI::App& app, int& exit_status);
 // `dedup PATH...`: finds exact and near duplicates of images.
 void add_dedup_command(CLI::App& app, int& exit_status);
+// `fetch-run PLACE --to FOLDER`: the files of a run in an object store, for reports.
+void add_fetch_run_command(CLI::App& app, int& exit_status);
 // `get KEY PATH...`: one sample out of shards.
 void add_get_command(CLI::App& app, int& exit_status);
 // `import KIND SRC... OUT`: data sets of other formats to shards.

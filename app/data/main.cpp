@@ -20,13 +20,14 @@ namespace {
 using scaletrain::core::ExitCode;
 
 constexpr std::array kCommands{
-    scaletrain::app::add_pack_command,   scaletrain::app::add_index_command,
-    scaletrain::app::add_check_command,  scaletrain::app::add_ls_command,
-    scaletrain::app::add_get_command,    scaletrain::app::add_stats_command,
-    scaletrain::app::add_split_command,  scaletrain::app::add_dedup_command,
-    scaletrain::app::add_import_command, scaletrain::app::add_tokenize_command,
-    scaletrain::app::add_card_command,   scaletrain::app::add_synth_command,
-    scaletrain::app::add_bench_command,  scaletrain::app::add_mirror_command,
+    scaletrain::app::add_pack_command,      scaletrain::app::add_index_command,
+    scaletrain::app::add_check_command,     scaletrain::app::add_ls_command,
+    scaletrain::app::add_get_command,       scaletrain::app::add_stats_command,
+    scaletrain::app::add_split_command,     scaletrain::app::add_dedup_command,
+    scaletrain::app::add_import_command,    scaletrain::app::add_tokenize_command,
+    scaletrain::app::add_card_command,      scaletrain::app::add_synth_command,
+    scaletrain::app::add_bench_command,     scaletrain::app::add_mirror_command,
+    scaletrain::app::add_fetch_run_command,
 };
 
 int run(const std::vector<std::string>& arguments) {

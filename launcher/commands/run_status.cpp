@@ -11,12 +11,11 @@
 
 #include "launcher/jobs/node_status.h"
 #include "launcher/jobs/run_folder.h"
-#include "launcher/workers/failure_file.h"
+#include "launcher/runs/run_state.h"
 #include "lib/core/batch_sizes.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/lease.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
 #include "lib/format/checkpoint_folder.h"
@@ -57,40 +56,6 @@ std::vector<Json> last_train_records(const fs::path& run) {
     records.push_back(std::move(record));
   }
   return records;
-}
-
-// "rank 1 failed first: killed by SIGKILL (host a)", or what hung.
-std::string verdict(const FailureFile& failure) {
-  if (!failure.hang.empty()) return failure.cause;
-  std::string text = fmt::format("rank {} failed first: {} (host {})", failure.rank,
-                                 failure.signal ? "killed by " + *failure.signal
-                                                : fmt::format("exit code {}", failure.exit_code),
-                                 failure.host);
-  if (!failure.cause.empty()) text += ": " + failure.cause.substr(0, failure.cause.find('\n'));
-  return text;
-}
-
-void add_state(const fs::path& run, Json& status) {
-  const std::optional<core::LeaseView> lease = core::view_lease(run / "lease.json");
-  if (is_running(run)) {
-    status["state"] = "running";
-    return;
-  }
-  if (const std::optional<std::string> how = finished_run(run)) {
-    status["state"] = "finished";
-    status["why"] = *how;
-    return;
-  }
-  if (lease) {
-    status["state"] = "dead";
-    status["why"] = fmt::format("the launcher, pid {} on host {}, has gone without a word",
-                                lease->pid, lease->host);
-  } else if (const std::optional<FailureFile> failure = read_failure(run)) {
-    status["state"] = "failed";
-    status["why"] = verdict(*failure);
-  } else {
-    status["state"] = "stopped";
-  }
 }
 
 void add_nodes(const fs::path& run, Json& status) {
@@ -257,7 +222,9 @@ Json run_status(const fs::path& run) {
               {"checkpoint_age_s", nullptr},
               {"hosts", Json::array()},
               {"ranks", Json::array()}};
-  add_state(run, status);
+  const RunState state = run_state(run);
+  status["state"] = state.state;
+  if (!state.why.empty()) status["why"] = state.why;
   add_nodes(run, status);
   add_progress(run, recipe, status);
   add_checkpoint(run, status);

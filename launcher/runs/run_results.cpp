@@ -1,0 +1,145 @@
+#include "launcher/runs/run_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/observe/progress_text.h"
+#include "lib/recipe/task.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+// The measure of a field of an "eval" record; nullptr for `count`, `step` and the like.
+const recipe::Measure* measure_named(const std::string& name) {
+  for (const recipe::TaskRow& task : recipe::tasks()) {
+    if (const recipe::Measure* const measure = task.measure(name)) return measure;
+  }
+  return nullptr;
+}
+
+// Part of "val_top1" after the split; "" if it ends with no measure.
+std::string measure_part(const std::string& name) {
+  for (std::size_t at = name.find('_'); at != std::string::npos; at = name.find('_', at + 1)) {
+    if (measure_named(name.substr(at + 1)) != nullptr) return name.substr(at + 1);
+  }
+  return "";
+}
+
+std::optional<RunValue> best_of(const RunRecord& run, const std::string& split,
+                                const recipe::Measure& measure) {
+  std::optional<RunValue> best;
+  for (const auto& [step, value] : eval_curve(run, split, measure.name)) {
+    if (best && !measure.better_than(value, best->value)) continue;
+    best = RunValue{.name = split + "_" + measure.name,
+                    .label = split + " " + measure.label,
+                    .value = value,
+                    .higher_is_better = measure.better == recipe::Measure::Better::kHigher,
+                    .step = step};
+  }
+  return best;
+}
+
+void add_evaluations(const RunRecord& run, std::vector<RunValue>& values) {
+  std::vector<std::string> splits;
+  for (const auto& [split, records] : run.evaluated) splits.push_back(split);
+  std::stable_partition(splits.begin(), splits.end(),
+                        [](const std::string& split) { return split == "val"; });
+  for (const std::string& split : splits) {
+    const RunJson& record = run.evaluated.at(split).rbegin()->second;
+    for (const auto& field : record.items()) {
+      const recipe::Measure* const measure = measure_named(field.key());
+      if (measure == nullptr) continue;
+      if (std::optional<RunValue> best = best_of(run, split, *measure)) {
+        values.push_back(std::move(*best));
+      }
+    }
+  }
+}
+
+double middle_of(const RunCurve& curve) {
+  std::vector<double> sorted;
+  sorted.reserve(curve.size());
+  for (const auto& [step, value] : curve) sorted.push_back(value);
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+// "1,144" of 1144.2
+std::string grouped(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  const std::size_t first = digits.starts_with('-') ? 1 : 0;
+  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+}  // namespace
+
+std::vector<RunValue> run_results(const RunRecord& run) {
+  std::vector<RunValue> values;
+  add_evaluations(run, values);
+  if (const RunCurve losses = train_curve(run, "loss"); !losses.empty()) {
+    values.push_back({.name = "loss",
+                      .label = "loss",
+                      .value = losses.back().second,
+                      .step = losses.back().first});
+  }
+  if (const RunCurve speeds = train_curve(run, "samples_per_s"); !speeds.empty()) {
+    values.push_back({.name = "samples_per_s",
+                      .label = "samples/s",
+                      .value = middle_of(speeds),
+                      .higher_is_better = true});
+  }
+  if (const RunCurve peaks = train_curve(run, "memory_bytes"); !peaks.empty()) {
+    double highest = 0;
+    for (const auto& [step, value] : peaks) highest = std::max(highest, value);
+    values.push_back({.name = "memory_bytes", .label = "memory", .value = highest});
+  }
+  if (!run.attempts.empty()) {
+    values.push_back({.name = "seconds", .label = "time", .value = trained_seconds(run)});
+  }
+  if (!run.trained.empty()) {
+    values.push_back({.name = "step",
+                      .label = "step",
+                      .value = static_cast<double>(run.trained.rbegin()->first),
+                      .higher_is_better = true});
+  }
+  if (!run.attempts.empty()) {
+    values.push_back({.name = "attempts",
+                      .label = "attempts",
+                      .value = static_cast<double>(run.attempts.size())});
+  }
+  return values;
+}
+
+const RunValue* find_value(const std::vector<RunValue>& values, const std::string& name) {
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [&](const RunValue& value) { return value.name == name; });
+  return found == values.end() ? nullptr : &*found;
+}
+
+std::string value_text(const std::string& name, double value) {
+  if (name == "seconds") return observe::format_duration(value);
+  if (name == "memory_bytes") return fmt::format("{:.2f} GB", value / 1e9);
+  if (name == "step" || name == "attempts") return grouped(value);
+  if (name == "samples_per_s") return value < 100 ? fmt::format("{:.1f}", value) : grouped(value);
+  const recipe::Measure* const measure = measure_named(measure_part(name));
+  return measure != nullptr ? measure->text(value) : fmt::format("{:.4f}", value);
+}
+
+double trained_seconds(const RunRecord& run) {
+  double seconds = 0;
+  for (const auto& [attempt, span] : run.attempts) seconds += span.second - span.first;
+  return seconds;
+}
+
+std::optional<double> start_time(const RunRecord& run) {
+  std::optional<double> first;
+  for (const auto& [attempt, span] : run.attempts) {
+    first = std::min(first.value_or(span.first), span.first);
+  }
+  return first;
+}
+
+}  // namespace scaletrain::launcher

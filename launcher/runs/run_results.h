@@ -1,0 +1,43 @@
+// Results of a run as named numbers: what `runs` sorts by, `compare` compares, `report` shows
+// first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/runs/run_record.h"
+
+namespace scaletrain::launcher {
+
+struct RunValue {
+  std::string name;   // "val_top1", "loss", "samples_per_s"
+  std::string label;  // for a person: "val top-1", "loss", "samples/s"
+  double value = 0;
+  bool higher_is_better = false;
+  std::optional<std::int64_t> step{};  // at which a validation or test was made
+};
+
+// In this order, as far as the run has them:
+//   SPLIT_MEASURE   best value of each split and measure, validation first: "val_top1", "test_loss"
+//   loss            of the last logged step
+//   samples_per_s   median over the logged steps
+//   memory_bytes    highest peak of a rank
+//   seconds         from the first to the last record of each attempt, summed
+//   step, attempts  the last step, the number of starts
+std::vector<RunValue> run_results(const RunRecord& run);
+
+// nullptr if there is none of that name.
+const RunValue* find_value(const std::vector<RunValue>& values, const std::string& name);
+
+// The value with its unit: "98.48 %", "0.1418", "1,144", "3m 12s", "1.14 GB".
+std::string value_text(const std::string& name, double value);
+
+// Seconds of all attempts; a measure of what a run cost, not counting the time between attempts.
+double trained_seconds(const RunRecord& run);
+
+// Earliest record, Unix seconds; nullopt: nothing was recorded.
+std::optional<double> start_time(const RunRecord& run);
+
+}  // namespace scaletrain::launcher
