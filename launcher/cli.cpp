@@ -123,6 +123,7 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   add_predict_command(app, ours, exit_status);
   add_bench_command(app, exit_status);
   add_status_command(app, exit_status);
+  add_watch_command(app, exit_status);
   add_help_command(app);
 
   if (ours.empty()) {

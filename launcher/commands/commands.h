@@ -36,6 +36,8 @@ void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& word
                              int& exit_status);
 // `status RUN [--watch] [--json]` (status_command.cpp): how a run is.
 void add_status_command(CLI::App& app, int& exit_status);
+// `watch RUN [--once] [--width N]` (watch/): the curves of a run in the terminal while it trains.
+void add_watch_command(CLI::App& app, int& exit_status);
 // `generate CHECKPOINT --prompt TEXT` (generate_command.cpp), `eval CHECKPOINT` and `predict
 // CHECKPOINT IMAGE...` (eval_command.cpp): the worker with the same `words`, what a person typed
 // from the command's name on, which live as long as `app`; or several workers.
