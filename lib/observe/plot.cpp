@@ -26,7 +26,9 @@ std::vector<PlotPoint> finite(const std::vector<PlotPoint>& points) {
 class Canvas {
  public:
   Canvas(int columns, int rows)
-      : columns_(columns), rows_(rows), cells_(static_cast<std::size_t>(columns) * rows) {}
+      : columns_(columns),
+        rows_(rows),
+        cells_(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows)) {}
 
   int dots_across() const { return columns_ * kDotsAcross; }
   int dots_down() const { return rows_ * kDotsDown; }

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 using Points = std::vector<observe::PlotPoint>;
 
 // NaN if the field is absent or null: a plot leaves it out.
-double number(const Json& record, const char* name) {
+double number_or_nan(const Json& record, const char* name) {
   const auto found = record.find(name);
   return found != record.end() && found->is_number() ? found->get<double>()
                                                      : std::numeric_limits<double>::quiet_NaN();
@@ -53,7 +53,7 @@ void MetricsFollower::read() {
 }
 
 void MetricsFollower::add(const Json& record) {
-  const double step = number(record, "step"), attempt = number(record, "attempt");
+  const double step = number_or_nan(record, "step"), attempt = number_or_nan(record, "attempt");
   if (!std::isfinite(step) || !std::isfinite(attempt)) return;
   const auto event = record.find("event");
   const bool is_train = event != record.end() && *event == "train";
@@ -68,15 +68,15 @@ void MetricsFollower::add(const Json& record) {
     }
   }
   if (is_train) {
-    curves_.loss.push_back({step, number(record, "loss")});
-    curves_.lr.push_back({step, number(record, "lr")});
-    curves_.samples_per_s.push_back({step, number(record, "samples_per_s")});
-    curves_.data_s = number(record, "data_time");
-    curves_.compute_s = number(record, "compute_time");
+    curves_.loss.push_back({step, number_or_nan(record, "loss")});
+    curves_.lr.push_back({step, number_or_nan(record, "lr")});
+    curves_.samples_per_s.push_back({step, number_or_nan(record, "samples_per_s")});
+    curves_.data_s = number_or_nan(record, "data_time");
+    curves_.compute_s = number_or_nan(record, "compute_time");
   } else if (const auto split = record.find("split"); split != record.end() && *split == "val") {
     if (curves_.measure.empty()) curves_.measure = first_measure(record);
     cut(curves_.validation, step);
-    curves_.validation.push_back({step, number(record, curves_.measure.c_str())});
+    curves_.validation.push_back({step, number_or_nan(record, curves_.measure.c_str())});
   }
 }
 

@@ -21,7 +21,7 @@ constexpr int kSideBySide = 80;        // columns from which two charts have roo
 constexpr int kLeastChart = 3;         // rows
 constexpr int kMostChart = 12;         // rows
 constexpr int kRowsBesideCharts = 11;  // for everything else
-constexpr int kMostRanks = 4;
+constexpr int kShownRanks = 4;
 constexpr int kLabel = 12;  // columns of a row's name
 
 std::string title(const Json& status) {
@@ -95,10 +95,10 @@ void add_ranks(Lines& lines, const Json& status) {
   if (status["state"] != "running" && status["state"] != "dead") return;
   int shown = 0;
   for (const Json& rank : status["ranks"]) {
-    if (shown++ == kMostRanks) {
+    if (shown++ == kShownRanks) {
       add_row(
           lines, "",
-          fmt::format("and {} more ranks", static_cast<int>(status["ranks"].size()) - kMostRanks));
+          fmt::format("and {} more ranks", static_cast<int>(status["ranks"].size()) - kShownRanks));
       return;
     }
     add_row(
