@@ -10,8 +10,8 @@
 namespace scaletrain::launcher {
 namespace {
 
-const std::string kFirst =
-    R"({"event":"train","attempt":0,"step":1,"loss":2.5,"lr":0.1,"samples_per_s":50,"data_time":0.25,"compute_time":0.75}
+const std::string kFirst = R"({"event":"train","attempt":0,"step":1,"loss":2.5,"lr":0.1,)"
+                           R"("samples_per_s":50,"data_time":0.25,"compute_time":0.75}
 {"event":"eval","attempt":0,"split":"val","step":2,"epoch":0,"top1":0.5,"loss":2.0,"count":20}
 {"event":"train","attempt":0,"step":3,"loss":null,"lr":0.1,"samples_per_s":50}
 )";
