@@ -17,7 +17,7 @@ const std::string kFirst = R"({"event":"train","attempt":0,"step":1,"loss":2.5,"
 )";
 
 struct Metrics : test::TemporaryFolder {
-  MetricsFollower follower{this->path() / "metrics.jsonl"};
+  MetricsFollower follower{path / "metrics.jsonl"};
 };
 
 }  // namespace
