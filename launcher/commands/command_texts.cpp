@@ -118,6 +118,13 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain bench memory recipe.json\n"
        "scaletrain bench speed recipe.json --nproc gpu"},
       {"status", kUse, "scaletrain status runs/digits --watch"},
+      {"watch", kUse, "scaletrain watch runs/digits"},
+      {"report", kUse, "scaletrain report runs/digits runs/other -o page.html"},
+      {"compare", kUse, "scaletrain compare runs/digits runs/other"},
+      {"runs", kUse, "scaletrain runs runs"},
+      {"models", kUse,
+       "scaletrain models add digits runs/digits\n"
+       "scaletrain models ls"},
       {"help", kShell,
        "scaletrain help checkpoint export\n"
        "# Write the reference of all commands.\n"

@@ -42,6 +42,8 @@ void add_report_command(CLI::App& app, int& exit_status);
 void add_compare_command(CLI::App& app, int& exit_status);
 void add_runs_command(CLI::App& app, int& exit_status);
 void add_models_commands(CLI::App& app, int& exit_status);
+// `watch RUN [--once] [--width N]` (watch/): the curves of a run in the terminal while it trains.
+void add_watch_command(CLI::App& app, int& exit_status);
 // `generate CHECKPOINT --prompt TEXT` (generate_command.cpp), `eval CHECKPOINT` and `predict
 // CHECKPOINT IMAGE...` (eval_command.cpp): the worker with the same `words`, what a person typed
 // from the command's name on, which live as long as `app`; or several workers.

@@ -16,8 +16,8 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"
 # The launcher's folders; "": cli and main, which know all. Commands that have a folder know the
 # common ones in commands/, and no other command but where the order of these says so; explain knows
 # those that it explains.
-LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs", "runs",
-                  "commands", "commands/slurm", "commands/queue", "commands/doctor", "commands/explain",
+LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs", "runs", "commands",
+                  "commands/watch", "commands/slurm", "commands/queue", "commands/doctor", "commands/explain",
                   "commands/kubernetes", "commands/bench", "commands/runs", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/kubernetes",
                       "commands/bench", "commands/runs", "commands/shell"]

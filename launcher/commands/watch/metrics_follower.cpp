@@ -1,0 +1,83 @@
+#include "launcher/commands/watch/metrics_follower.h"
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace scaletrain::launcher {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Points = std::vector<observe::PlotPoint>;
+
+// NaN if the field is absent or null: a plot leaves it out.
+double number_or_nan(const Json& record, const char* name) {
+  const auto found = record.find(name);
+  return found != record.end() && found->is_number() ? found->get<double>()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Removes the points at `step` and after it.
+void cut(Points& points, double step) {
+  while (!points.empty() && points.back().x >= step) points.pop_back();
+}
+
+// The measures of an "eval" record stand between "epoch" and "count", the task's first one first.
+std::string first_measure(const Json& record) {
+  bool is_measure = false;
+  for (const auto& item : record.items()) {
+    if (is_measure && item.value().is_number()) return item.key() == "count" ? "" : item.key();
+    if (item.key() == "epoch") is_measure = true;
+  }
+  return "";
+}
+
+}  // namespace
+
+void MetricsFollower::read() {
+  std::error_code absent;
+  const std::uintmax_t bytes = std::filesystem::file_size(file_, absent);
+  if (absent || bytes == offset_) return;
+  if (bytes < offset_) {
+    offset_ = 0;
+    curves_ = {};
+  }
+  std::ifstream file(file_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset_));
+  for (std::string line; std::getline(file, line) && !file.eof();) {  // eof: the line is not whole
+    offset_ += line.size() + 1;
+    const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (record.is_object()) add(record);
+  }
+}
+
+void MetricsFollower::add(const Json& record) {
+  const double step = number_or_nan(record, "step"), attempt = number_or_nan(record, "attempt");
+  if (!std::isfinite(step) || !std::isfinite(attempt)) return;
+  const auto event = record.find("event");
+  const bool is_train = event != record.end() && *event == "train";
+  const bool is_eval = event != record.end() && *event == "eval";
+  if (!is_train && !is_eval) return;
+  if (const auto of = static_cast<std::int64_t>(attempt); of != curves_.attempt) {
+    if (of < curves_.attempt) return;
+    curves_.attempt = of;
+    for (Points* points :
+         {&curves_.loss, &curves_.lr, &curves_.samples_per_s, &curves_.validation}) {
+      cut(*points, step);
+    }
+  }
+  if (is_train) {
+    curves_.loss.push_back({step, number_or_nan(record, "loss")});
+    curves_.lr.push_back({step, number_or_nan(record, "lr")});
+    curves_.samples_per_s.push_back({step, number_or_nan(record, "samples_per_s")});
+    curves_.data_s = number_or_nan(record, "data_time");
+    curves_.compute_s = number_or_nan(record, "compute_time");
+  } else if (const auto split = record.find("split"); split != record.end() && *split == "val") {
+    if (curves_.measure.empty()) curves_.measure = first_measure(record);
+    cut(curves_.validation, step);
+    curves_.validation.push_back({step, number_or_nan(record, curves_.measure.c_str())});
+  }
+}
+
+}  // namespace scaletrain::launcher

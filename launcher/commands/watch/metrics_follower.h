@@ -1,0 +1,41 @@
+// Reads a run's metrics.jsonl as it grows, as curves over the optimizer steps.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "lib/observe/plot.h"
+
+namespace scaletrain::launcher {
+
+// Curves of the steps that count: a later attempt replaces the steps that it repeats.
+struct RunCurves {
+  std::vector<observe::PlotPoint> loss{}, lr{}, samples_per_s{};
+  std::vector<observe::PlotPoint> validation{};  // of split "val", first measure of the task
+  std::string measure{};                         // name of that measure: "top1"
+  double data_s = 0, compute_s = 0;              // seconds a step, newest record
+  std::int64_t attempt = -1;                     // newest one; -1: no record yet
+};
+
+class MetricsFollower {
+ public:
+  explicit MetricsFollower(std::filesystem::path file) : file_(std::move(file)) {}
+
+  // Reads the whole lines that were appended since the last call. A file that became shorter is
+  // read from its beginning. Lines that do not parse are left out.
+  void read();
+
+  const RunCurves& curves() const { return curves_; }
+
+ private:
+  void add(const nlohmann::ordered_json& record);
+
+  std::filesystem::path file_;
+  std::uintmax_t offset_ = 0;
+  RunCurves curves_;
+};
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,72 @@
+#include "launcher/commands/watch/metrics_follower.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/temporary_folder.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+const std::string kFirst = R"({"event":"train","attempt":0,"step":1,"loss":2.5,"lr":0.1,)"
+                           R"("samples_per_s":50,"data_time":0.25,"compute_time":0.75}
+{"event":"eval","attempt":0,"split":"val","step":2,"epoch":0,"top1":0.5,"loss":2.0,"count":20}
+{"event":"train","attempt":0,"step":3,"loss":null,"lr":0.1,"samples_per_s":50}
+)";
+
+struct Metrics : test::TemporaryFolder {
+  MetricsFollower follower{path / "metrics.jsonl"};
+};
+
+}  // namespace
+
+TEST_CASE("a run without metrics has no curves") {
+  Metrics run;
+  run.follower.read();
+  CHECK(run.follower.curves().attempt == -1);
+  CHECK(run.follower.curves().loss.empty());
+}
+
+TEST_CASE("curves have the values of the records, and NaN for null") {
+  Metrics run;
+  run.write("metrics.jsonl", kFirst);
+  run.follower.read();
+  const RunCurves& curves = run.follower.curves();
+  REQUIRE(curves.loss.size() == 2);
+  CHECK(curves.loss[0].x == 1);
+  CHECK(curves.loss[0].y == 2.5);
+  CHECK(std::isnan(curves.loss[1].y));
+  CHECK(curves.measure == "top1");
+  REQUIRE(curves.validation.size() == 1);
+  CHECK(curves.validation[0].y == 0.5);
+  CHECK(std::isnan(curves.data_s));  // the newest record has none
+}
+
+TEST_CASE("appended lines are added once, and a line that is not whole waits for its end") {
+  Metrics run;
+  run.write("metrics.jsonl", kFirst + R"({"event":"train","attempt":0,"step":4,)");
+  run.follower.read();
+  CHECK(run.follower.curves().loss.size() == 2);
+  run.write("metrics.jsonl",
+            kFirst + R"({"event":"train","attempt":0,"step":4,"loss":1.0})" + "\n");
+  run.follower.read();
+  run.follower.read();
+  REQUIRE(run.follower.curves().loss.size() == 3);
+  CHECK(run.follower.curves().loss[2].y == 1.0);
+}
+
+TEST_CASE("a later attempt replaces the steps that it repeats") {
+  Metrics run;
+  run.write("metrics.jsonl",
+            kFirst + "torn\n" + R"({"event":"train","attempt":1,"step":3,"loss":1.5})" + "\n");
+  run.follower.read();
+  const RunCurves& curves = run.follower.curves();
+  CHECK(curves.attempt == 1);
+  REQUIRE(curves.loss.size() == 2);
+  CHECK(curves.loss[1].x == 3);
+  CHECK(curves.loss[1].y == 1.5);
+}
+
+}  // namespace scaletrain::launcher
