@@ -10,17 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
 #include "lib/core/buffer.h"
 #include "lib/core/clock.h"
-#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/compressed_name.h"
+#include "lib/core/text/url.h"
 #include "lib/data/loader/image_stream.h"
 #include "lib/data/set/open_dataset.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/remote_shards.h"
 #include "lib/storage/stores.h"

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "app/data/check_folder.h"
-#include "app/data/commands.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/shard_files.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
-#include "lib/core/url.h"
-#include "lib/format/tar.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
+#include "lib/format/tar/tar.h"
 
 namespace scaletrain::app {
 namespace {

@@ -13,16 +13,16 @@
 #include <unordered_set>
 #include <utility>
 
-#include "app/data/card.h"
-#include "app/data/shard_files.h"
-#include "lib/core/disk.h"
-#include "lib/core/hash.h"
-#include "lib/core/json_text.h"
+#include "app/data/files/card.h"
+#include "app/data/files/shard_files.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
-#include "lib/core/url.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/classes_file.h"
-#include "lib/format/tar.h"
+#include "lib/format/tar/tar.h"
 
 namespace scaletrain::app {
 namespace {

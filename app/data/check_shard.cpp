@@ -11,16 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "app/data/image_kind.h"
-#include "app/data/in_order.h"
-#include "app/data/shard_files.h"
+#include "app/data/files/image_kind.h"
+#include "app/data/files/in_order.h"
+#include "app/data/files/shard_files.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
-#include "lib/core/url.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/set/stored_index.h"
-#include "lib/format/shard_index.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/tar/shard_index.h"
+#include "lib/format/tar/tar_samples.h"
 #include "lib/storage/unpacked_file.h"
 
 namespace scaletrain::app {

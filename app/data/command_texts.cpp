@@ -5,7 +5,7 @@
 #include <CLI/Formatter.hpp>
 #include <vector>
 
-#include "lib/core/help_text.h"
+#include "lib/core/text/help_text.h"
 
 namespace scaletrain::app {
 namespace {

@@ -9,21 +9,21 @@
 #include <utility>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/copy_samples.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/copy_samples.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/sample_table.h"
+#include "app/data/files/shard_set.h"
+#include "app/data/files/shard_writer.h"
 #include "app/data/near_hash.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/sample_table.h"
-#include "app/data/shard_set.h"
-#include "app/data/shard_writer.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/set/classes_file.h"
 #include "lib/data/set/near_sets.h"
-#include "lib/format/tar.h"
+#include "lib/format/tar/tar.h"
 
 namespace scaletrain::app {
 namespace {

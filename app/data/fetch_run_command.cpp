@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "app/data/commands.h"
-#include "lib/core/disk.h"
+#include "app/data/files/commands.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::app {

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/shard_files.h"
-#include "lib/core/disk.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/shard_files.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/quarantine_lists.h"
-#include "lib/format/tar.h"
+#include "lib/format/tar/tar.h"
 
 namespace scaletrain::app {
 namespace {

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/in_order.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/shard_files.h"
-#include "lib/core/compressed_name.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/in_order.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/shard_files.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/compressed_name.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/stored_index.h"
 #include "lib/observe/work_progress.h"
 

@@ -9,17 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/shard_files.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/shard_files.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/quarantine_lists.h"
 #include "lib/format/key_set.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/tar/tar_samples.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::app {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "app/data/command_texts.h"
-#include "app/data/commands.h"
-#include "lib/core/command_line.h"
+#include "app/data/files/commands.h"
 #include "lib/core/error.h"
-#include "lib/core/help_text.h"
 #include "lib/core/log.h"
+#include "lib/core/text/command_line.h"
+#include "lib/core/text/help_text.h"
 
 namespace {
 

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "lib/core/disk.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/core/text/url.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/mirror/fetch.h"
 #include "lib/recipe/load.h"
 #include "lib/storage/stores.h"

@@ -12,20 +12,20 @@
 #include <utility>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/copy_samples.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/sample_table.h"
-#include "app/data/set_classes.h"
-#include "app/data/shard_set.h"
-#include "app/data/shard_writer.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/copy_samples.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/sample_table.h"
+#include "app/data/files/set_classes.h"
+#include "app/data/files/shard_set.h"
+#include "app/data/files/shard_writer.h"
 #include "app/data/split_plan.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/log.h"
+#include "lib/core/text/hash.h"
 #include "lib/data/set/classes_file.h"
-#include "lib/format/tar.h"
+#include "lib/format/tar/tar.h"
 
 namespace scaletrain::app {
 namespace {

@@ -13,22 +13,22 @@
 #include <utility>
 #include <vector>
 
-#include "app/data/commands.h"
 #include "app/data/data_stats.h"
-#include "app/data/image_kind.h"
-#include "app/data/in_order.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/shard_set.h"
-#include "lib/core/disk.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/image_kind.h"
+#include "app/data/files/in_order.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/shard_set.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/image/encode.h"
 #include "lib/data/image/resize.h"
 #include "lib/data/set/classes_file.h"
-#include "lib/format/tar.h"
+#include "lib/format/tar/tar.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "app/data/data_stats.h"
-#include "lib/core/markup.h"
+#include "lib/core/text/markup.h"
 #include "lib/data/set/classes_file.h"
 
 namespace scaletrain::app {

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "app/data/commands.h"
-#include "app/data/in_order.h"
-#include "app/data/options.h"
-#include "app/data/output.h"
-#include "app/data/set_classes.h"
+#include "app/data/files/commands.h"
+#include "app/data/files/in_order.h"
+#include "app/data/files/options.h"
+#include "app/data/files/output.h"
+#include "app/data/files/set_classes.h"
+#include "app/data/files/shard_writer.h"
 #include "app/data/shapes.h"
-#include "app/data/shard_writer.h"
 #include "lib/core/error.h"
-#include "lib/core/text.h"
-#include "lib/core/url.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
 #include "lib/data/image/encode.h"
 #include "lib/observe/work_progress.h"
 

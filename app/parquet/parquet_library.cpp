@@ -20,7 +20,7 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::app {
 namespace {

@@ -14,10 +14,10 @@
 #include "app/tokenizer/json_steps.h"
 #include "app/tokenizer/text_steps.h"
 #include "app/tokenizer/utf8.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/placeholder.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
 

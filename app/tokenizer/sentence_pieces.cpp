@@ -9,7 +9,7 @@
 
 #include "app/tokenizer/piece_model_check.h"
 #include "app/tokenizer/utf8.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/hashed_file.h"
 

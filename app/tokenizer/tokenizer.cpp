@@ -6,7 +6,7 @@
 
 #include "app/tokenizer/bpe_files.h"
 #include "lib/core/error.h"
-#include "lib/core/placeholder.h"
+#include "lib/core/text/placeholder.h"
 
 namespace scaletrain::app {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::app {
 namespace {

@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "app/worker/torch_error.h"
-#include "lib/core/command_line.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/job/worker_env.h"
 #include "lib/core/log.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/text/command_line.h"
 #include "lib/recipe/load.h"
-#include "lib/train/batch_search.h"
 #include "lib/train/simulate/fake_run.h"
-#include "lib/train/step_costs.h"
+#include "lib/train/tune/batch_search.h"
+#include "lib/train/tune/step_costs.h"
 
 namespace scaletrain::app {
 namespace {

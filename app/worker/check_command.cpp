@@ -11,8 +11,8 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/job/worker_env.h"
+#include "lib/core/text/json_text.h"
 #include "lib/dist/cuda_library.h"
 #include "lib/dist/device.h"
 #include "lib/dist/group.h"

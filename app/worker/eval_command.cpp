@@ -12,22 +12,22 @@
 #include <vector>
 
 #include "app/worker/stored_run.h"
-#include "lib/core/command_line.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/job/worker_env.h"
 #include "lib/core/log.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/text/command_line.h"
 #include "lib/data/order/shard_offsets.h"
 #include "lib/data/set/dataset.h"
 #include "lib/exchange/known_tokenizer.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_weights.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/recipe/evaluation.h"
 #include "lib/report/class_set_predictions.h"
 #include "lib/report/evaluation_text.h"
 #include "lib/report/mistakes_page.h"
-#include "lib/train/evaluate.h"
-#include "lib/train/evaluation_run.h"
+#include "lib/train/build/evaluation_run.h"
+#include "lib/train/loop/evaluate.h"
 
 namespace scaletrain::app {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "app/worker/torch_error.h"
-#include "lib/core/command_line.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/log.h"
+#include "lib/core/text/command_line.h"
 #include "lib/recipe/load.h"
 #include "lib/train/simulate/job_plan.h"
 

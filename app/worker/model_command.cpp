@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/worker/torch_error.h"
-#include "lib/core/command_line.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text/command_line.h"
 #include "lib/recipe/load.h"
 #include "lib/train/simulate/model_check.h"
 

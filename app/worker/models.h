@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/worker/worker_main.h"
-#include "lib/recipe/catalog.h"
+#include "lib/recipe/catalog/catalog.h"
 
 namespace scaletrain::app {
 

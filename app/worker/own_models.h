@@ -1,15 +1,15 @@
 // The rows of a .def file of somebody's own as additions to a worker.
 //
 // SCALETRAIN_OWN_MODELS, which scaletrain_add_worker() defines, names that file; its rows are those
-// of lib/recipe/models.def, and the factories make_NAME stand in namespace scaletrain::nn. Include
-// it once in a program, where main is.
+// of lib/recipe/catalog/models.def, and the factories make_NAME stand in namespace scaletrain::nn.
+// Include it once in a program, where main is.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "app/worker/worker_main.h"
-#include "lib/recipe/row_keys.h"
+#include "lib/recipe/catalog/row_keys.h"
 
 namespace scaletrain::nn {
 

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "app/worker/stored_run.h"
-#include "lib/core/command_line.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
+#include "lib/core/job/worker_env.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/table.h"
-#include "lib/core/url.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/text/command_line.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
+#include "lib/core/text/url.h"
 #include "lib/data/loader/image_stream.h"
 #include "lib/data/loader/threads.h"
 #include "lib/data/order/shard_offsets.h"
@@ -28,12 +28,12 @@
 #include "lib/data/set/listed_files.h"
 #include "lib/data/set/shards.h"
 #include "lib/dist/device.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/recipe/braces.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/recipe/catalog/braces.h"
 #include "lib/recipe/evaluation.h"
 #include "lib/report/prediction.h"
 #include "lib/task/image_sets.h"
-#include "lib/train/evaluation_run.h"
+#include "lib/train/build/evaluation_run.h"
 
 namespace scaletrain::app {
 namespace {

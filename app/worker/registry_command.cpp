@@ -1,8 +1,8 @@
 #include "app/worker/registry_command.h"
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/recipe/registry.h"
+#include "lib/recipe/catalog/registry.h"
 
 namespace scaletrain::app {
 

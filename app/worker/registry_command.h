@@ -1,7 +1,7 @@
 // `scaletrain-worker registry FILE`: writes the rows of this worker's models, as its build does.
 #pragma once
 
-#include "lib/recipe/catalog.h"
+#include "lib/recipe/catalog/catalog.h"
 
 namespace scaletrain::app {
 

@@ -10,9 +10,9 @@
 #include "app/tokenizer/pieces_library.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/programs.h"
-#include "lib/core/url.h"
-#include "lib/format/token_card.h"
+#include "lib/core/process/programs.h"
+#include "lib/core/text/url.h"
+#include "lib/format/tokens/token_card.h"
 #include "lib/recipe/recipe.h"
 #include "lib/storage/stores.h"
 

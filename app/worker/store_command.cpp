@@ -12,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 #include "lib/dist/numeric_names.h"
 
 namespace scaletrain::app {

@@ -1,6 +1,6 @@
 #include "app/worker/stored_run.h"
 
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::app {

@@ -13,16 +13,16 @@
 #include <thread>
 
 #include "app/worker/torch_error.h"
-#include "lib/core/beat.h"
 #include "lib/core/call_every.h"
 #include "lib/core/error.h"
-#include "lib/core/lifeline.h"
+#include "lib/core/job/worker_env.h"
 #include "lib/core/log.h"
-#include "lib/core/signals.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/process/beat.h"
+#include "lib/core/process/lifeline.h"
+#include "lib/core/process/signals.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
-#include "lib/train/trainer.h"
+#include "lib/train/loop/trainer.h"
 
 namespace scaletrain::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lib/nn/factory.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::app {
 
@@ -14,7 +14,7 @@ struct OwnModel {
   nn::Factory make = nullptr;
 };
 
-// Models of a worker beside those of lib/recipe/models.def.
+// Models of a worker beside those of lib/recipe/catalog/models.def.
 struct Additions {
   std::vector<OwnModel> models;
 };

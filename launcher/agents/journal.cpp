@@ -4,8 +4,8 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/agents/leader.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 namespace {

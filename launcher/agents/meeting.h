@@ -14,7 +14,7 @@
 #include "launcher/place/endpoint.h"
 #include "launcher/place/placement.h"
 #include "launcher/place/store_socket.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 

@@ -5,10 +5,10 @@
 
 #include "launcher/platform/record_json.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
-#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "lib/core/error.h"
-#include "lib/core/tcp.h"
+#include "lib/core/process/tcp.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/read_faults.h"
 #include "lib/exchange/weights_classes.h"
-#include "lib/format/class_names.h"
+#include "lib/format/tar/class_names.h"
 #include "lib/format/weights/weight_average.h"
 #include "lib/format/weights/weight_write.h"
 

@@ -19,10 +19,10 @@
 #include "launcher/commands/checkpoint_reshard.h"
 #include "launcher/commands/commands.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/stored_tensors.h"
+#include "lib/core/text/json_text.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 
 namespace scaletrain::launcher {
 namespace {

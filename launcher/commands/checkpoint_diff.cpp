@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/text.h"
 #include "lib/format/weights/weight_diff.h"
 
 namespace scaletrain::launcher {

@@ -15,15 +15,15 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
 #include "lib/exchange/companion_files.h"
 #include "lib/exchange/export_plan.h"
 #include "lib/exchange/new_folder.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_weights.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/weights/weight_cast.h"
 #include "lib/format/weights/weight_set.h"

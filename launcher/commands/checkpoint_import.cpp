@@ -5,7 +5,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
-#include "launcher/jobs/worker_program.h"
+#include "launcher/jobs/checks/worker_program.h"
 #include "launcher/platform/become.h"
 #include "lib/exchange/import_flags.h"
 

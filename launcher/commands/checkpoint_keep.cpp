@@ -16,21 +16,21 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/jobs/run_folder.h"
+#include "launcher/jobs/checks/run_folder.h"
 #include "launcher/platform/become.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/lease.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
-#include "lib/core/lease.h"
 #include "lib/core/printable.h"
-#include "lib/core/programs.h"
-#include "lib/core/table.h"
-#include "lib/core/url.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_links.h"
-#include "lib/format/checkpoint_folder_remove.h"
-#include "lib/format/retention.h"
-#include "lib/format/run_requests.h"
+#include "lib/core/process/programs.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
+#include "lib/core/text/url.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_links.h"
+#include "lib/format/checkpoint/checkpoint_folder_remove.h"
+#include "lib/format/checkpoint/retention.h"
+#include "lib/format/checkpoint/run_requests.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {

@@ -10,13 +10,13 @@
 #include <memory>
 #include <string>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/read_faults.h"
 #include "lib/exchange/new_folder.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/whole_checkpoint.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/whole_checkpoint.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/commands/commands.h"
-#include "lib/core/help_text.h"
+#include "lib/core/text/help_text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/worker_ranks.h"
-#include "launcher/jobs/run_request.h"
-#include "launcher/jobs/worker_program.h"
+#include "launcher/jobs/checks/run_request.h"
+#include "launcher/jobs/checks/worker_program.h"
 #include "lib/exchange/known_tokenizer.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/recipe/evaluation.h"
 #include "lib/recipe/load.h"
 

@@ -7,8 +7,8 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/worker_ranks.h"
-#include "launcher/jobs/worker_program.h"
-#include "lib/format/checkpoint_folder.h"
+#include "launcher/jobs/checks/worker_program.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/recipe/generation.h"
 
 namespace scaletrain::launcher {

@@ -8,15 +8,15 @@
 #include "launcher/flags/launch_options.h"
 #include "launcher/flags/rdzv_conf.h"
 #include "launcher/flags/values.h"
+#include "launcher/jobs/checks/launch_checks.h"
 #include "launcher/jobs/foreign_job.h"
-#include "launcher/jobs/launch_checks.h"
-#include "launcher/jobs/nodes_job.h"
+#include "launcher/jobs/nodes/nodes_job.h"
 #include "launcher/jobs/recipe_job.h"
 #include "launcher/place/slurm_step.h"
 #include "launcher/platform/open_files.h"
 #include "lib/core/error.h"
-#include "lib/core/help_text.h"
 #include "lib/core/log.h"
+#include "lib/core/text/help_text.h"
 
 namespace scaletrain::launcher {
 namespace {

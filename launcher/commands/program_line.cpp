@@ -10,7 +10,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 namespace {

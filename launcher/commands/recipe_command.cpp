@@ -8,17 +8,17 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/flags/launch_options.h"
-#include "launcher/jobs/launch_checks.h"
-#include "launcher/jobs/load_recipe_of_run.h"
-#include "launcher/jobs/model_check.h"
-#include "launcher/jobs/remote_sets.h"
-#include "launcher/jobs/worker_program.h"
+#include "launcher/jobs/checks/launch_checks.h"
+#include "launcher/jobs/checks/load_recipe_of_run.h"
+#include "launcher/jobs/checks/model_check.h"
+#include "launcher/jobs/checks/remote_sets.h"
+#include "launcher/jobs/checks/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/recipe/idle_keys.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/ranks.h"
-#include "lib/recipe/sections/idle_keys.h"
 
 namespace scaletrain::launcher {
 namespace {

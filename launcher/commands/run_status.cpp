@@ -9,16 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/jobs/checks/run_folder.h"
 #include "launcher/jobs/node_status.h"
-#include "launcher/jobs/run_folder.h"
 #include "launcher/runs/run_state.h"
-#include "lib/core/batch_sizes.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/plan/batch_sizes.h"
 #include "lib/core/printable.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::launcher {

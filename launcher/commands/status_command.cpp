@@ -12,7 +12,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/run_status.h"
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -9,7 +9,7 @@
 #include "launcher/jobs/foreign_job.h"
 #include "launcher/place/placement.h"
 #include "launcher/platform/become.h"
-#include "lib/core/cores.h"
+#include "lib/core/process/cores.h"
 
 namespace scaletrain::launcher {
 

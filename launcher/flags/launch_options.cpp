@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "launcher/flags/values.h"
-#include "lib/core/help_text.h"
+#include "lib/core/text/help_text.h"
 
 namespace scaletrain::launcher {
 

@@ -11,9 +11,9 @@
 #include <cstdlib>
 
 #include "lib/core/error.h"
-#include "lib/core/help_text.h"
-#include "lib/core/lookup.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/help_text.h"
+#include "lib/core/text/lookup.h"
 
 namespace scaletrain::launcher {
 namespace {

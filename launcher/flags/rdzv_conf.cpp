@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/lookup.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/lookup.h"
 
 namespace scaletrain::launcher {
 

@@ -18,10 +18,10 @@
 #include "launcher/platform/temporary_folder.h"
 #include "launcher/workers/error_file.h"
 #include "launcher/workers/failure_file.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/shell_word.h"
+#include "lib/core/text/shell_word.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -4,15 +4,15 @@
 
 #include <string>
 
-#include "launcher/jobs/mirror_copies.h"
+#include "launcher/jobs/checks/mirror_copies.h"
+#include "launcher/jobs/checks/run_folder.h"
 #include "launcher/jobs/node_memory.h"
-#include "launcher/jobs/run_folder.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/url.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_remove.h"
+#include "lib/core/text/url.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_remove.h"
 
 namespace scaletrain::launcher {
 namespace {

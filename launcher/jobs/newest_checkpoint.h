@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/jobs/run_request.h"
+#include "launcher/jobs/checks/run_request.h"
 
 namespace scaletrain::launcher {
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "launcher/jobs/job_secret.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/recipe/recipe.h"
 #include "lib/replica/address.h"
 #include "lib/replica/fetch.h"

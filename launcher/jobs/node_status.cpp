@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/place/placement.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -39,7 +39,8 @@ class ProgramRules : public OutcomeRules {
   bool failed_while_stopping(const WorkerEnd& end) const override;
 };
 
-// True if our own workers take the signal as a request to save and exit (lib/core/signals.h).
+// True if our own workers take the signal as a request to save and exit
+// (lib/core/process/signals.h).
 bool is_known_to_workers(int signal);
 
 // The failure that `end` shows. If the workers were stopped (by a signal, another node or the

@@ -13,32 +13,32 @@
 #include <thread>
 
 #include "launcher/flags/values.h"
-#include "launcher/jobs/data_cards.h"
-#include "launcher/jobs/launch_checks.h"
-#include "launcher/jobs/load_recipe_of_run.h"
+#include "launcher/jobs/checks/data_cards.h"
+#include "launcher/jobs/checks/launch_checks.h"
+#include "launcher/jobs/checks/load_recipe_of_run.h"
+#include "launcher/jobs/checks/resume_checks.h"
+#include "launcher/jobs/checks/run_folder.h"
+#include "launcher/jobs/checks/worker_program.h"
 #include "launcher/jobs/newest_checkpoint.h"
-#include "launcher/jobs/resume_checks.h"
 #include "launcher/jobs/resume_command.h"
-#include "launcher/jobs/run_folder.h"
-#include "launcher/jobs/worker_program.h"
 #include "launcher/jobs/worker_threads.h"
 #include "launcher/place/batch_check.h"
 #include "launcher/platform/gpus.h"
 #include "launcher/platform/machine_load.h"
 #include "launcher/platform/numa.h"
 #include "lib/core/clock.h"
-#include "lib/core/cores.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/left_overs.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/housekeeping.h"
-#include "lib/core/left_overs.h"
-#include "lib/core/local_address.h"
+#include "lib/core/job/local_address.h"
 #include "lib/core/log.h"
-#include "lib/core/read_faults.h"
+#include "lib/core/process/cores.h"
 #include "lib/exchange/known_tokenizer.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_links.h"
-#include "lib/format/train_state_check.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_links.h"
+#include "lib/format/checkpoint/train_state_check.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
@@ -329,7 +329,7 @@ void RecipeJob::choose_threads(WorkerPlan& plan, int local_world_size) const {
 
 GroupOptions RecipeJob::group_options(const std::vector<WorkerPlan>& plans) {
   GroupOptions options;
-  // Workers know some signals (lib/core/signals.h); any other means the same as SIGTERM.
+  // Workers know some signals (lib/core/process/signals.h); any other means the same as SIGTERM.
   options.forwarded = [](int signal) { return is_known_to_workers(signal) ? signal : SIGTERM; };
   if (lease_) {
     options.beat_every = core::Lease::kBeatEvery;

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "launcher/jobs/checks/run_request.h"
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/nccl_recorder.h"
 #include "launcher/jobs/node_memory.h"
 #include "launcher/jobs/node_status.h"
 #include "launcher/jobs/replicas.h"
-#include "launcher/jobs/run_request.h"
-#include "lib/core/lease.h"
+#include "lib/core/disk/lease.h"
 
 namespace scaletrain::launcher {
 

@@ -6,17 +6,17 @@
 #include <fstream>
 #include <system_error>
 
+#include "launcher/jobs/checks/run_folder.h"
 #include "launcher/jobs/recipe_job.h"
-#include "launcher/jobs/run_folder.h"
 #include "launcher/workers/error_file.h"
 #include "launcher/workers/failure_file.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/housekeeping.h"
+#include "lib/core/job/worker_env.h"
 #include "lib/core/log.h"
-#include "lib/core/text.h"
-#include "lib/core/worker_env.h"
-#include "lib/format/checkpoint_folder_links.h"
+#include "lib/core/text/text.h"
+#include "lib/format/checkpoint/checkpoint_folder_links.h"
 
 namespace scaletrain::launcher {
 

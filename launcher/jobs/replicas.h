@@ -8,7 +8,7 @@
 #include "launcher/agents/lost_replicas.h"
 #include "launcher/place/placement.h"
 #include "launcher/workers/hang_watch.h"
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 
 namespace scaletrain::recipe {
 struct Recipe;

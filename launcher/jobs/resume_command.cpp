@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "lib/core/shell_word.h"
+#include "lib/core/text/shell_word.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "lib/core/cores.h"
+#include "lib/core/process/cores.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {

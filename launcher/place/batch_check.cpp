@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {

@@ -7,11 +7,11 @@
 #include "launcher/place/pod.h"
 #include "launcher/platform/gpus.h"
 #include "lib/core/clock.h"
-#include "lib/core/cores.h"
 #include "lib/core/error.h"
-#include "lib/core/host.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
+#include "lib/core/process/cores.h"
+#include "lib/core/process/host.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -9,8 +9,8 @@
 #include "launcher/flags/launch_options.h"
 #include "launcher/place/endpoint.h"
 #include "launcher/place/slurm_step.h"
-#include "lib/core/host_name.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/job/worker_env.h"
+#include "lib/core/process/host_name.h"
 
 namespace scaletrain::launcher {
 

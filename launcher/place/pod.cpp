@@ -5,7 +5,7 @@
 
 #include "launcher/flags/values.h"
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {

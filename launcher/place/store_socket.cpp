@@ -10,7 +10,7 @@
 #include <string>
 
 #include "lib/core/error.h"
-#include "lib/core/programs.h"
+#include "lib/core/process/programs.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "launcher/place/placement.h"
 #include "lib/core/descriptor.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "launcher/platform/stop_signals.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 

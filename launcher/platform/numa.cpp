@@ -9,10 +9,10 @@
 #include <map>
 
 #include "launcher/platform/gpus.h"
-#include "lib/core/cores.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
+#include "lib/core/process/cores.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {

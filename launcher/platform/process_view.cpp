@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {

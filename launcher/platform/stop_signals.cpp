@@ -11,7 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "launcher/jobs/data_program.h"
-#include "lib/core/url.h"
+#include "launcher/jobs/checks/data_program.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::launcher {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

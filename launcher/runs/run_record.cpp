@@ -7,9 +7,9 @@
 #include <fstream>
 #include <system_error>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "lib/observe/progress_text.h"
-#include "lib/recipe/task.h"
+#include "lib/recipe/catalog/task.h"
 
 namespace scaletrain::launcher {
 namespace {

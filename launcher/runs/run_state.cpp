@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "launcher/jobs/run_folder.h"
+#include "launcher/jobs/checks/run_folder.h"
 #include "launcher/workers/failure_file.h"
-#include "lib/core/lease.h"
+#include "lib/core/disk/lease.h"
 
 namespace scaletrain::launcher {
 namespace {

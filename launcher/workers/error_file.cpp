@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/log.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

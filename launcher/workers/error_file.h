@@ -19,7 +19,7 @@ struct ErrorFile {
 // while it wrote it, and any program may write anything there.
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& path);
 
-// Reads the same from the memfd that the worker was given for it (lib/core/worker_env.h).
+// Reads the same from the memfd that the worker was given for it (lib/core/job/worker_env.h).
 std::optional<ErrorFile> read_verdict(int fd);
 
 // Copies the error file of the worker that failed first to where a launcher above reads it, with

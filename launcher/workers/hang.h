@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/beat.h"
+#include "lib/core/process/beat.h"
 
 namespace scaletrain::launcher {
 

@@ -15,7 +15,7 @@
 
 #include "launcher/platform/process_view.h"
 #include "lib/core/clock.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "launcher/platform/job_cgroup.h"
 #include "lib/core/descriptor.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 

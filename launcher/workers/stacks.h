@@ -1,4 +1,4 @@
-// The native stacks of a worker of ours, as it writes them itself (lib/core/stack_dump.h).
+// The native stacks of a worker of ours, as it writes them itself (lib/core/process/stack_dump.h).
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/beat.h"
 #include "lib/core/clock.h"
+#include "lib/core/process/beat.h"
 
 namespace scaletrain::launcher {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 

@@ -18,7 +18,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 

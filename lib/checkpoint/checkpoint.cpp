@@ -12,11 +12,11 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/version.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_links.h"
-#include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_folder_remove.h"
-#include "lib/format/checkpoint_weights.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_links.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_remove.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::checkpoint {

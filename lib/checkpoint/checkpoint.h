@@ -15,10 +15,10 @@
 #include "lib/checkpoint/kept_files.h"
 #include "lib/checkpoint/tensors.h"
 #include "lib/checkpoint/writers.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/housekeeping.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/retention.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/retention.h"
 
 namespace scaletrain::checkpoint {
 

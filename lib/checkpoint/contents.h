@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/format/piece.h"
-#include "lib/format/piece_table.h"
-#include "lib/format/train_state.h"
+#include "lib/format/checkpoint/piece.h"
+#include "lib/format/checkpoint/piece_table.h"
+#include "lib/format/checkpoint/train_state.h"
 
 namespace scaletrain::checkpoint {
 

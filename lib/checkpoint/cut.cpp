@@ -12,9 +12,9 @@
 #include "lib/checkpoint/differences.h"
 #include "lib/checkpoint/tensor_files.h"
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_weights.h"
-#include "lib/format/stored_tensors.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 
 namespace scaletrain::checkpoint {
 namespace {

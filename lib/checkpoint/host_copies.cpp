@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "lib/checkpoint/tensors.h"
-#include "lib/core/huge_pages.h"
-#include "lib/core/stream_copy.h"
-#include "lib/format/safetensors.h"
+#include "lib/core/disk/huge_pages.h"
+#include "lib/core/disk/stream_copy.h"
+#include "lib/format/safetensors/safetensors.h"
 
 namespace scaletrain::checkpoint {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 
 namespace scaletrain::checkpoint {
 namespace {

@@ -17,9 +17,9 @@
 #include <string>
 
 #include "lib/checkpoint/tensors.h"
-#include "lib/core/disk.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/piece_table.h"
+#include "lib/core/disk/disk.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/piece_table.h"
 
 namespace scaletrain::checkpoint {
 

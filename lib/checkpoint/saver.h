@@ -20,10 +20,10 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/host_copies.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/watched_disk.h"
 #include "lib/core/housekeeping.h"
-#include "lib/core/watched_disk.h"
-#include "lib/format/retention.h"
+#include "lib/format/checkpoint/retention.h"
 
 namespace scaletrain::checkpoint {
 

@@ -9,9 +9,9 @@
 
 #include "lib/checkpoint/cut.h"
 #include "lib/checkpoint/tensors.h"
-#include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_weights.h"
-#include "lib/format/piece_division.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
+#include "lib/format/checkpoint/piece_division.h"
 
 namespace scaletrain::checkpoint {
 namespace {

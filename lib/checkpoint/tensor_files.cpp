@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_weights.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
+#include "lib/format/safetensors/safetensors.h"
 
 namespace scaletrain::checkpoint {
 namespace {

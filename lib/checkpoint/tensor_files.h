@@ -9,8 +9,8 @@
 #include "lib/checkpoint/contents.h"
 #include "lib/checkpoint/kept_files.h"
 #include "lib/checkpoint/tensors.h"
-#include "lib/core/disk.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/core/disk/disk.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 
 namespace scaletrain::checkpoint {
 

@@ -10,8 +10,8 @@
 
 #include "lib/checkpoint/differences.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/parallel.h"
+#include "lib/core/text/hash.h"
 
 namespace scaletrain::checkpoint {
 namespace {

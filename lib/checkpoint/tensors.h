@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 #include "lib/format/hashed_file.h"
-#include "lib/format/stored_tensors.h"
 #include "lib/format/tensor_values.h"
 
 namespace scaletrain::checkpoint {

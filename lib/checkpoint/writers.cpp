@@ -11,8 +11,8 @@
 
 #include "lib/core/call_every.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
-#include "lib/format/checkpoint_folder_manifest.h"
+#include "lib/core/text/json_text.h"
+#include "lib/format/checkpoint/checkpoint_folder_manifest.h"
 
 namespace scaletrain::checkpoint {
 namespace {

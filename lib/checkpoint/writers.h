@@ -17,9 +17,9 @@
 #include <string>
 #include <thread>
 
-#include "lib/core/board.h"
 #include "lib/core/clock.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/core/job/board.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 
 namespace scaletrain::checkpoint {
 

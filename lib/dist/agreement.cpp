@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include "lib/core/host_name.h"
-#include "lib/core/json_text.h"
+#include "lib/core/process/host_name.h"
+#include "lib/core/text/json_text.h"
 #include "lib/dist/foreign_text.h"
 
 namespace scaletrain::dist {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::dist {
 namespace {

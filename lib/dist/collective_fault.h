@@ -1,5 +1,5 @@
 // Faults on purpose where a rank enters a collective, for tests: the environment variable
-// SCALETRAIN_FAULT, whose faults where a step begins are lib/train/fault.h's.
+// SCALETRAIN_FAULT, whose faults where a step begins are lib/train/rules/fault.h's.
 //
 //   SCALETRAIN_FAULT=KIND@STEP,RANK,COLLECTIVE[,NUMBER]
 //
@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/core/beat.h"
+#include "lib/core/process/beat.h"
 
 namespace scaletrain::dist {
 

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/beat.h"
 #include "lib/core/clock.h"
+#include "lib/core/process/beat.h"
 #include "lib/dist/collective_fault.h"
 #include "lib/dist/watched.h"
 

@@ -1,6 +1,6 @@
 #include "lib/dist/cuda_library.h"
 
-#include "lib/core/programs.h"
+#include "lib/core/process/programs.h"
 
 namespace scaletrain::dist {
 namespace {

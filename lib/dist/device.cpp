@@ -11,7 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/shared_device.h"
+#include "lib/core/process/shared_device.h"
 #include "lib/dist/cuda_library.h"
 
 namespace scaletrain::dist {

@@ -10,8 +10,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <vector>
 
-#include "lib/core/cores.h"
-#include "lib/core/local_address.h"
+#include "lib/core/job/local_address.h"
+#include "lib/core/process/cores.h"
 
 namespace scaletrain::dist {
 namespace {

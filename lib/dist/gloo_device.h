@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "lib/core/worker_env.h"
+#include "lib/core/job/worker_env.h"
 
 namespace gloo::transport {
 class Device;

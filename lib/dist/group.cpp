@@ -17,7 +17,7 @@
 #include "lib/core/call_every.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/shared_device.h"
+#include "lib/core/process/shared_device.h"
 #include "lib/dist/collective_fault.h"
 #include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "lib/core/beat.h"
-#include "lib/core/board.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/job/board.h"
+#include "lib/core/job/worker_env.h"
+#include "lib/core/process/beat.h"
 #include "lib/dist/agreement.h"
 
 namespace c10d {

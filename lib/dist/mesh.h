@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/group.h"
 
 namespace scaletrain::dist {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "lib/core/worker_env.h"
+#include "lib/core/job/worker_env.h"
 
 namespace scaletrain::dist {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "lib/core/board.h"
+#include "lib/core/job/board.h"
 
 namespace scaletrain::dist {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "lib/core/schedule_proof.h"
+#include "lib/core/plan/schedule_proof.h"
 #include "lib/engine/deferred_weights.h"
 #include "lib/engine/flow_link.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/pipeline_schedule.h"
+#include "lib/core/plan/pipeline_schedule.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/stages.h"
 #include "lib/task/task.h"

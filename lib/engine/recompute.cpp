@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/glob.h"
+#include "lib/core/text/glob.h"
 #include "lib/engine/saved_tensors.h"
 #include "lib/units/memory_meter.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
-#include "lib/core/stage_division.h"
+#include "lib/core/plan/stage_division.h"
 
 namespace scaletrain::engine {
 

@@ -13,8 +13,8 @@ namespace scaletrain::engine {
 
 class Stages {
  public:
-  // Divides `units` by their costs (lib/core/stage_division.h). Throws core::RecipeError if there
-  // are fewer units than stages.
+  // Divides `units` by their costs (lib/core/plan/stage_division.h). Throws core::RecipeError if
+  // there are fewer units than stages.
   Stages(const std::vector<units::Unit>& units, const std::vector<double>& costs, int stages);
 
   int count() const { return static_cast<int>(begins_.size()) - 1; }

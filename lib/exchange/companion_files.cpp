@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
-#include "lib/core/read_faults.h"
-#include "lib/core/url.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/url.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"

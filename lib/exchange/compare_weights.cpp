@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/glob.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
+#include "lib/core/text/glob.h"
+#include "lib/core/text/url.h"
 #include "lib/exchange/known_of_weights.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/exchange/weights_model.h"

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 #include "lib/exchange/image_config.h"
 #include "lib/exchange/image_models.h"
 #include "lib/exchange/language_config.h"
 #include "lib/exchange/tokenizer_files.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 
 namespace scaletrain::exchange {
 namespace {

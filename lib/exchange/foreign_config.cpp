@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::exchange {
 namespace {

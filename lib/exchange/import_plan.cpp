@@ -7,19 +7,19 @@
 #include <optional>
 #include <utility>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
-#include "lib/core/read_faults.h"
+#include "lib/core/text/json_text.h"
 #include "lib/exchange/companion_files.h"
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_config.h"
 #include "lib/exchange/language_config.h"
 #include "lib/exchange/weights_classes.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/json_fields.h"
-#include "lib/format/token_card.h"
+#include "lib/format/tokens/token_card.h"
 #include "lib/format/weights/wrapper_names.h"
 #include "lib/recipe/recipe.h"
 

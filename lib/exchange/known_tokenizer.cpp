@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/read_faults.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/format/hashed_file.h"
-#include "lib/format/token_card.h"
+#include "lib/format/tokens/token_card.h"
 
 namespace scaletrain::exchange {
 namespace {

@@ -7,8 +7,8 @@
 #include <array>
 #include <string_view>
 
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
-#include "lib/core/read_faults.h"
 #include "lib/format/tokenizer_file_names.h"
 
 namespace scaletrain::exchange {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 
 namespace scaletrain::exchange {
 

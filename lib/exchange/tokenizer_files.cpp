@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/disk.h"
-#include "lib/core/json_text.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/log.h"
-#include "lib/core/read_faults.h"
-#include "lib/core/url.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/url.h"
 #include "lib/exchange/import_plan.h"
 #include "lib/format/hashed_file.h"
-#include "lib/format/token_card.h"
 #include "lib/format/tokenizer_file_names.h"
+#include "lib/format/tokens/token_card.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
-#include "lib/core/read_faults.h"
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/image_config.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::exchange {

@@ -12,14 +12,14 @@
 #include <variant>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/glob.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/glob.h"
+#include "lib/core/text/json_text.h"
 #include "lib/exchange/foreign_config.h"
 #include "lib/exchange/language_config.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::exchange {

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
-#include "lib/core/read_faults.h"
 
 namespace scaletrain::format {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <variant>
 
-#include "lib/core/disk.h"
-#include "lib/core/hash.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/text/hash.h"
 
 namespace scaletrain::format {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/placeholder.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/placeholder.h"
 
 namespace scaletrain::format {
 namespace {

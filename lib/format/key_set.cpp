@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 
 namespace scaletrain::format {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "lib/recipe/task.h"
+#include "lib/recipe/catalog/task.h"
 
 namespace scaletrain::format {
 namespace {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/json_fields.h"
 

@@ -8,7 +8,7 @@
 #include "lib/data/loader/batch.h"
 #include "lib/input/normalize.h"
 #include "lib/input/transfer.h"
-#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/data/data.h"
 #include "lib/recipe/sections/precision.h"
 
 namespace scaletrain::input {

@@ -11,7 +11,7 @@
 
 #include "lib/data/image/view.h"
 #include "lib/input/images.h"
-#include "lib/recipe/sections/mix.h"
+#include "lib/recipe/sections/data/mix.h"
 
 namespace scaletrain::input {
 

@@ -11,7 +11,7 @@
 #include <array>
 #include <cstdint>
 
-#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/data/data.h"
 
 namespace scaletrain::input {
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <span>
 
+#include "lib/core/disk/temporary_name.h"
 #include "lib/core/error.h"
-#include "lib/core/temporary_name.h"
-#include "lib/core/url.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_copy.h"
-#include "lib/format/checkpoint_folder_manifest.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/core/text/url.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_copy.h"
+#include "lib/format/checkpoint/checkpoint_folder_manifest.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/mirror/place.h"
 
 namespace scaletrain::mirror {

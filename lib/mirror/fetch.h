@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::mirror {

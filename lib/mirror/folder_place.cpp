@@ -5,13 +5,13 @@
 #include <span>
 #include <utility>
 
+#include "lib/core/disk/read_faults.h"
+#include "lib/core/disk/watched_disk.h"
 #include "lib/core/error.h"
-#include "lib/core/read_faults.h"
-#include "lib/core/watched_disk.h"
-#include "lib/format/checkpoint_folder_links.h"
-#include "lib/format/checkpoint_folder_manifest.h"
-#include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_folder_remove.h"
+#include "lib/format/checkpoint/checkpoint_folder_links.h"
+#include "lib/format/checkpoint/checkpoint_folder_manifest.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_remove.h"
 #include "lib/mirror/place.h"
 
 namespace scaletrain::mirror {

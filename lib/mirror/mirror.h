@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "lib/core/clock.h"
-#include "lib/format/retention.h"
+#include "lib/format/checkpoint/retention.h"
 #include "lib/mirror/place.h"
 
 namespace scaletrain::mirror {

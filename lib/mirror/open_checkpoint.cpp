@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder_manifest.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_manifest.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/format/hashed_file.h"
 
 namespace scaletrain::mirror {

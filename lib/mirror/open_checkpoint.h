@@ -9,7 +9,7 @@
 #include <string>
 
 #include "lib/format/byte_reader.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 
 namespace scaletrain::mirror {
 

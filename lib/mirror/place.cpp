@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::mirror {
 namespace {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/housekeeping.h"
-#include "lib/format/retention.h"
+#include "lib/format/checkpoint/retention.h"
 #include "lib/mirror/open_checkpoint.h"
 #include "lib/storage/stores.h"
 

@@ -13,14 +13,14 @@ void Loss::cut_by(units::ClassCut /*cut*/) {
 // Each is in a file of lib/nn/losses/; a row without one does not link.
 #define SCALETRAIN_LOSS(name, ...) \
   std::unique_ptr<Loss> make_##name(const recipe::Loss& loss, at::Device device);
-#include "lib/recipe/losses.def"
+#include "lib/recipe/catalog/losses.def"
 
 std::unique_ptr<Loss> make_loss(const recipe::Loss& loss, at::Device device) {
   using Factory = std::unique_ptr<Loss> (*)(const recipe::Loss&, at::Device);
   static const core::Registry<Factory> registry = [] {
     core::Registry<Factory> losses("loss");
 #define SCALETRAIN_LOSS(name, ...) losses.add(#name, make_##name);
-#include "lib/recipe/losses.def"
+#include "lib/recipe/catalog/losses.def"
     return losses;
   }();
   return registry.find(loss.name)(loss, device);

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "lib/core/hash.h"
 #include "lib/core/philox.h"
+#include "lib/core/text/hash.h"
 #include "lib/nn/model.h"
 
 namespace scaletrain::nn {
@@ -12,13 +12,13 @@ namespace scaletrain::nn {
 // Each is in a file of lib/nn/models/, a family in one; a row without its factory does not link.
 #define SCALETRAIN_MODEL(name, ...) \
   std::shared_ptr<Model> make_##name(const recipe::Model& model, std::int64_t image_size);
-#include "lib/recipe/models.def"
+#include "lib/recipe/catalog/models.def"
 
 const Factories& built_in_factories() {
   static const Factories result = [] {
     Factories models("model");
 #define SCALETRAIN_MODEL(name, ...) models.add(#name, make_##name);
-#include "lib/recipe/models.def"
+#include "lib/recipe/catalog/models.def"
     return models;
   }();
   return result;

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "lib/core/clock.h"
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 #include "lib/observe/secrets.h"
 
 namespace scaletrain::observe {

@@ -15,7 +15,7 @@
 #include "lib/core/descriptor.h"
 #include "lib/core/housekeeping.h"
 #include "lib/observe/stragglers.h"
-#include "lib/recipe/task.h"
+#include "lib/recipe/catalog/task.h"
 
 namespace scaletrain::observe {
 

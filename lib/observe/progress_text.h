@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/step_plan.h"
+#include "lib/core/plan/step_plan.h"
 #include "lib/observe/metrics.h"
 
 namespace scaletrain::observe {

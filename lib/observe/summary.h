@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/task.h"
+#include "lib/recipe/catalog/task.h"
 
 namespace scaletrain::observe {
 

@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "lib/core/hash.h"
 #include "lib/core/philox.h"
+#include "lib/core/text/hash.h"
 #include "lib/optim/parameter_group.h"
 
 namespace scaletrain::optim {

@@ -7,7 +7,7 @@
 namespace scaletrain::optim {
 
 #define SCALETRAIN_SCHEDULE(name, ...) Decay make_##name(const recipe::Component&, DecaySpan);
-#include "lib/recipe/schedules.def"
+#include "lib/recipe/catalog/schedules.def"
 
 namespace {
 
@@ -17,7 +17,7 @@ const core::Registry<Factory>& registry() {
   static const core::Registry<Factory> filled = [] {
     core::Registry<Factory> result("schedule");
 #define SCALETRAIN_SCHEDULE(name, ...) result.add(#name, make_##name);
-#include "lib/recipe/schedules.def"
+#include "lib/recipe/catalog/schedules.def"
     return result;
   }();
   return filled;

@@ -1,11 +1,11 @@
 // How the learning rate goes on after the warmup: one function of the step per name in
-// lib/recipe/schedules.def, each in a file of lib/optim/schedules/.
+// lib/recipe/catalog/schedules.def, each in a file of lib/optim/schedules/.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 
-#include "lib/recipe/values.h"
+#include "lib/recipe/catalog/values.h"
 
 namespace scaletrain::optim {
 

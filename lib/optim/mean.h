@@ -13,7 +13,7 @@
 namespace scaletrain::optim {
 
 struct MeanPlan {
-  std::string name = {};  // "ema", "ema:0.999", "swa": lib/format/checkpoint_folder.h
+  std::string name = {};  // "ema", "ema:0.999", "swa": lib/format/checkpoint/checkpoint_folder.h
   std::optional<double> decay =
       {};                  // share of itself that it keeps at an update; nullopt: equal shares
   bool warmup = false;     // it keeps less at first

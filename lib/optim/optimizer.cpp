@@ -10,7 +10,7 @@ namespace scaletrain::optim {
 #define SCALETRAIN_OPTIMIZER(name, ...)                                   \
   std::unique_ptr<Optimizer> make_##name(const recipe::Optimizer& config, \
                                          std::vector<NamedParameter> parameters);
-#include "lib/recipe/optimizers.def"
+#include "lib/recipe/catalog/optimizers.def"
 
 namespace {
 
@@ -21,7 +21,7 @@ const core::Registry<OptimizerFactory>& factories() {
   static const core::Registry<OptimizerFactory> filled = [] {
     core::Registry<OptimizerFactory> result("optimizer");
 #define SCALETRAIN_OPTIMIZER(name, ...) result.add(#name, make_##name);
-#include "lib/recipe/optimizers.def"
+#include "lib/recipe/catalog/optimizers.def"
     return result;
   }();
   return filled;

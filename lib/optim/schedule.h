@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/schedule.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::optim {
 

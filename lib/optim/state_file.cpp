@@ -15,9 +15,9 @@
 #include <string>
 #include <utility>
 
-#include "lib/core/disk.h"
-#include "lib/core/disk_faults.h"
-#include "lib/core/huge_pages.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/disk_faults.h"
+#include "lib/core/disk/huge_pages.h"
 #include "lib/core/log.h"
 
 namespace scaletrain::optim {

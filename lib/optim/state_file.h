@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "lib/core/async_file.h"
+#include "lib/core/disk/async_file.h"
 
 namespace scaletrain::optim {
 

@@ -16,7 +16,7 @@
 #include "lib/dist/mesh.h"
 #include "lib/parallel/layout.h"
 #include "lib/parallel/unit_hooks.h"
-#include "lib/recipe/sections/compress.h"
+#include "lib/recipe/sections/parallel/compress.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::parallel {

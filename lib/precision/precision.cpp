@@ -6,7 +6,7 @@ namespace scaletrain::precision {
 
 #define SCALETRAIN_PRECISION(name, ...) \
   std::unique_ptr<Precision> make_##name(const recipe::Component&, const Hardware&);
-#include "lib/recipe/precisions.def"
+#include "lib/recipe/catalog/precisions.def"
 
 namespace {
 
@@ -16,7 +16,7 @@ const core::Registry<Factory>& registry() {
   static const core::Registry<Factory> filled = [] {
     core::Registry<Factory> result("precision");
 #define SCALETRAIN_PRECISION(name, ...) result.add(#name, make_##name);
-#include "lib/recipe/precisions.def"
+#include "lib/recipe/catalog/precisions.def"
     return result;
   }();
   return filled;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/values.h"
+#include "lib/recipe/catalog/values.h"
 #include "lib/units/linear_product.h"
 
 namespace scaletrain::precision {

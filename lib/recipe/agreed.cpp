@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/compressed_name.h"
-#include "lib/core/hash.h"
-#include "lib/core/url.h"
+#include "lib/core/text/compressed_name.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/url.h"
 #include "lib/recipe/describe.h"
 
 namespace scaletrain::recipe {

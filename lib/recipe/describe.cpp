@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "lib/recipe/component.h"
-#include "lib/recipe/duration.h"
-#include "lib/recipe/lists.h"
-#include "lib/recipe/paths.h"
-#include "lib/recipe/sections/tensor.h"
-#include "lib/recipe/task.h"
+#include "lib/recipe/catalog/component.h"
+#include "lib/recipe/catalog/duration.h"
+#include "lib/recipe/catalog/lists.h"
+#include "lib/recipe/catalog/paths.h"
+#include "lib/recipe/catalog/task.h"
+#include "lib/recipe/tensor.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/json_text.h"
+#include "lib/recipe/catalog/task.h"
 #include "lib/recipe/recipe.h"
-#include "lib/recipe/task.h"
 #include "lib/recipe/weights_flag.h"
 
 namespace scaletrain::recipe {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/data/data.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
@@ -18,7 +18,8 @@ struct Recipe;
 
 struct EvaluationRequest {
   std::string checkpoint;  // or a run's folder
-  std::string weights{};   // lib/format/checkpoint_weights.h; "": the mean where there is one
+  std::string
+      weights{};  // lib/format/checkpoint/checkpoint_weights.h; "": the mean where there is one
   std::vector<std::string> data{};  // shards, a folder or token files in place of the run's sets
   std::string set{};        // "val", "test", or a name of data.extra; "": the first there is
   std::string nproc = "1";  // ranks; the launcher's

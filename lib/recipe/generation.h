@@ -14,7 +14,8 @@ namespace scaletrain::recipe {
 
 struct Generation {
   std::string checkpoint;  // or a run's folder
-  std::string weights;     // lib/format/checkpoint_weights.h; "": the mean where there is one
+  std::string
+      weights;  // lib/format/checkpoint/checkpoint_weights.h; "": the mean where there is one
   std::string prompt;
   std::string prompts;       // a file with one in each line; "": there is one
   std::int64_t samples = 1;  // texts of each

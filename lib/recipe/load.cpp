@@ -7,20 +7,20 @@
 #include <utility>
 #include <variant>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/home.h"
-#include "lib/core/placeholder.h"
 #include "lib/core/printable.h"
-#include "lib/core/subprocess.h"
-#include "lib/core/text.h"
-#include "lib/core/url.h"
+#include "lib/core/process/subprocess.h"
+#include "lib/core/text/home.h"
+#include "lib/core/text/placeholder.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
+#include "lib/recipe/catalog/paths.h"
+#include "lib/recipe/catalog/registry.h"
+#include "lib/recipe/checks.h"
 #include "lib/recipe/describe.h"
 #include "lib/recipe/merge.h"
-#include "lib/recipe/paths.h"
-#include "lib/recipe/registry.h"
 #include "lib/recipe/schema/json_text.h"
-#include "lib/recipe/sections/checks.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -19,7 +19,7 @@ namespace scaletrain::recipe {
 // found" with its remedy each.
 //
 // The model is one of `catalog`; without it of the recipe's worker, which is then looked at:
-// core::UsageError for what cannot be a worker or its registry (lib/recipe/registry.h).
+// core::UsageError for what cannot be a worker or its registry (lib/recipe/catalog/registry.h).
 Recipe load_recipe(const std::filesystem::path& path,
                    const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 #include "lib/recipe/schema/json_text.h"
 
 namespace scaletrain::recipe {

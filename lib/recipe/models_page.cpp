@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::recipe {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "lib/core/batch_sizes.h"
 #include "lib/core/error.h"
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/batch_sizes.h"
+#include "lib/core/plan/mesh_plan.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::recipe {

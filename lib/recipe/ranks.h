@@ -14,9 +14,9 @@ struct Recipe;
 // hold the experts together.
 int ranks_of_copy(const Recipe& recipe);
 
-// Returns the batch of `ranks` ranks, of which the data coordinates (lib/core/mesh_plan.h) share
-// it. Throws core::RecipeError where the mesh, the batch, its micro-batches in a pipeline or the
-// lanes of a streamed order do not go into them.
+// Returns the batch of `ranks` ranks, of which the data coordinates (lib/core/plan/mesh_plan.h)
+// share it. Throws core::RecipeError where the mesh, the batch, its micro-batches in a pipeline or
+// the lanes of a streamed order do not go into them.
 BatchPlan plan_batch(const Recipe& recipe, int ranks);
 
 // Returns the numbers of samples, ascending, of which micro-steps of `readers` data coordinates can

@@ -9,29 +9,29 @@
 #include <string>
 #include <vector>
 
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
-#include "lib/recipe/sections/compress.h"
-#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/data/data.h"
+#include "lib/recipe/sections/data/mix.h"
+#include "lib/recipe/sections/data/storage.h"
 #include "lib/recipe/sections/dist.h"
 #include "lib/recipe/sections/early_stopping.h"
 #include "lib/recipe/sections/ema.h"
 #include "lib/recipe/sections/loss.h"
-#include "lib/recipe/sections/mix.h"
 #include "lib/recipe/sections/model.h"
-#include "lib/recipe/sections/offload.h"
 #include "lib/recipe/sections/optimizer.h"
-#include "lib/recipe/sections/parallel.h"
+#include "lib/recipe/sections/parallel/compress.h"
+#include "lib/recipe/sections/parallel/offload.h"
+#include "lib/recipe/sections/parallel/parallel.h"
+#include "lib/recipe/sections/parallel/sync.h"
 #include "lib/recipe/sections/precision.h"
 #include "lib/recipe/sections/profile.h"
 #include "lib/recipe/sections/recompute.h"
 #include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/schedule.h"
-#include "lib/recipe/sections/storage.h"
 #include "lib/recipe/sections/swa.h"
-#include "lib/recipe/sections/sync.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 

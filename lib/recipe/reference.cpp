@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "lib/recipe/component.h"
+#include "lib/recipe/catalog/component.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::recipe {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "lib/core/glob.h"
-#include "lib/core/url.h"
-#include "lib/recipe/local_shards.h"
+#include "lib/core/text/glob.h"
+#include "lib/core/text/url.h"
+#include "lib/recipe/catalog/local_shards.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::recipe {

@@ -9,8 +9,8 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
-#include "lib/recipe/lists.h"
+#include "lib/core/text/url.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::recipe {

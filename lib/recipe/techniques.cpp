@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "lib/core/error.h"
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 #include "lib/recipe/load.h"
 #include "lib/recipe/ranks.h"
 

@@ -7,7 +7,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::replica {
 namespace {

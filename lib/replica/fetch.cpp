@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_copy.h"
-#include "lib/format/checkpoint_folder_manifest.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_copy.h"
+#include "lib/format/checkpoint/checkpoint_folder_manifest.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 
 namespace scaletrain::replica {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
-#include "lib/format/checkpoint_folder_manifest.h"
+#include "lib/core/text/text.h"
+#include "lib/format/checkpoint/checkpoint_folder_manifest.h"
 
 namespace scaletrain::replica {
 namespace {

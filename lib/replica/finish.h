@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/replica/peer.h"
 
 namespace scaletrain::replica {

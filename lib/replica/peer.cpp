@@ -10,7 +10,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/tcp.h"
+#include "lib/core/process/tcp.h"
 
 namespace scaletrain::replica {
 namespace {

@@ -10,8 +10,8 @@
 #include <span>
 
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
-#include "lib/core/text.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::replica {
 namespace {

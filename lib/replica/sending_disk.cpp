@@ -5,9 +5,9 @@
 #include <fstream>
 #include <span>
 
+#include "lib/core/disk/temporary_name.h"
 #include "lib/core/error.h"
-#include "lib/core/temporary_name.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 
 namespace scaletrain::replica {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/replica/peer.h"
 
 namespace scaletrain::replica {

@@ -18,9 +18,9 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
-#include "lib/core/tcp.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/core/process/tcp.h"
+#include "lib/core/text/json_text.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 
 namespace scaletrain::replica {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/tcp.h"
+#include "lib/core/process/tcp.h"
 
 namespace scaletrain::replica {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "lib/core/json_text.h"
-#include "lib/core/table.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
 #include "lib/data/set/classes_file.h"
 
 namespace scaletrain::report {

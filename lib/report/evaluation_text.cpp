@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
-#include "lib/core/table.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
 #include "lib/data/set/classes_file.h"
 
 namespace scaletrain::report {

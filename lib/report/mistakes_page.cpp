@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "lib/core/markup.h"
+#include "lib/core/text/markup.h"
 #include "lib/data/set/classes_file.h"
 
 namespace scaletrain::report {

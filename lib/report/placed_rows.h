@@ -8,7 +8,7 @@
 
 #include "lib/data/loader/batch.h"
 #include "lib/dist/group.h"
-#include "lib/train/score_rows.h"
+#include "lib/train/rules/score_rows.h"
 
 namespace scaletrain::report {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::storage {

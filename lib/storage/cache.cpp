@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "lib/core/clock.h"
-#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/log.h"
-#include "lib/core/url.h"
+#include "lib/core/text/compressed_name.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/digest.h"
 #include "lib/storage/unpack.h"
 

@@ -5,7 +5,7 @@
 // says, and its own hash before the first read of every process. The least recently used entries
 // are removed where there is no room; a reader whose entry is removed fetches it again.
 //
-// A compressed tar (lib/core/compressed_name.h), local or remote, is kept decompressed.
+// A compressed tar (lib/core/text/compressed_name.h), local or remote, is kept decompressed.
 #pragma once
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 
 namespace scaletrain::storage {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 
 namespace scaletrain::storage {
 

@@ -1,13 +1,13 @@
 #include "lib/storage/digest.h"
 
-// The low-level functions, as in lib/core/hash.cpp.
+// The low-level functions, as in lib/core/text/hash.cpp.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/md5.h>
 #include <openssl/sha.h>
 
 #include <array>
 
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::storage {
 namespace {

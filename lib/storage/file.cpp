@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/exclusive_file.h"
 #include "lib/core/error.h"
-#include "lib/core/exclusive_file.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::storage {

@@ -1,6 +1,6 @@
 #include "lib/storage/http.h"
 
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/remote_object.h"
 
 namespace scaletrain::storage {

@@ -12,7 +12,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/aws_settings.h"
 #include "lib/storage/xml.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/recipe/sections/storage.h"
+#include "lib/recipe/sections/data/storage.h"
 #include "lib/storage/http_client.h"
 #include "lib/storage/storage.h"
 

@@ -10,8 +10,8 @@
 
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
-#include "lib/core/subprocess.h"
-#include "lib/core/url.h"
+#include "lib/core/process/subprocess.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::storage {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
-#include "lib/core/url.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/remote_object.h"
 #include "lib/storage/s3_upload.h"
 #include "lib/storage/xml.h"

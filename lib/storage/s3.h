@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "lib/recipe/sections/storage.h"
+#include "lib/recipe/sections/data/storage.h"
 #include "lib/storage/aws_settings.h"
 #include "lib/storage/http_caller.h"
 #include "lib/storage/storage.h"

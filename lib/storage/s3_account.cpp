@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/s3.h"
 
 namespace scaletrain::storage {

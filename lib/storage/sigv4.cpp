@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/hash.h"
-#include "lib/core/text.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/text.h"
 #include "lib/storage/digest.h"
 
 namespace scaletrain::storage {

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cmath>
 
-#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/compressed_name.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/cache.h"
 #include "lib/storage/http.h"
 #include "lib/storage/http_caller.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/sections/data.h"
-#include "lib/recipe/sections/storage.h"
+#include "lib/recipe/sections/data/data.h"
+#include "lib/recipe/sections/data/storage.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::storage {

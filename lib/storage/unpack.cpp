@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/placeholder.h"
+#include "lib/core/text/placeholder.h"
 
 namespace scaletrain::storage {
 namespace {

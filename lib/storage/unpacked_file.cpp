@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::storage {
 namespace {

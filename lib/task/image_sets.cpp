@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/compressed_name.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/open_dataset.h"
 #include "lib/data/set/set_digest.h"
 #include "lib/recipe/recipe.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "lib/data/loader/image_stream.h"
-#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/data/data.h"
 #include "lib/task/task.h"
 
 namespace scaletrain::recipe {

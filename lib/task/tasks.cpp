@@ -11,7 +11,7 @@ namespace scaletrain::task {
 #define SCALETRAIN_TASK(name, ...)                                                            \
   std::unique_ptr<Task> make_##name(const recipe::TaskRow& row, const recipe::Recipe& recipe, \
                                     at::Device device);
-#include "lib/recipe/tasks.def"
+#include "lib/recipe/catalog/tasks.def"
 
 void Task::cut_by(const units::ClassCut& /*cut*/) {
   throw core::RecipeError(
@@ -35,7 +35,7 @@ const core::Registry<Factory>& registry() {
   static const core::Registry<Factory> filled = [] {
     core::Registry<Factory> factories("task");
 #define SCALETRAIN_TASK(name, ...) factories.add(#name, make_##name);
-#include "lib/recipe/tasks.def"
+#include "lib/recipe/catalog/tasks.def"
     return factories;
   }();
   return filled;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/format/piece.h"
+#include "lib/format/checkpoint/piece.h"
 
 namespace scaletrain::units {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/glob.h"
+#include "lib/core/text/glob.h"
 
 namespace scaletrain::units {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
 #include "tests/temporary_folder.h"

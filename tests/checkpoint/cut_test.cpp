@@ -8,7 +8,7 @@
 #include "lib/checkpoint/host_copies.h"
 #include "lib/checkpoint/share.h"
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
 

@@ -7,9 +7,9 @@
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/share.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::checkpoint {

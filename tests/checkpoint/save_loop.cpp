@@ -29,7 +29,7 @@
 #include "lib/checkpoint/saver.h"
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 
 namespace scaletrain {
 namespace {

@@ -18,8 +18,8 @@
 #include "lib/checkpoint/saver.h"
 #include "lib/checkpoint/writers.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/job/worker_env.h"
 #include "lib/dist/group.h"
 
 namespace scaletrain {

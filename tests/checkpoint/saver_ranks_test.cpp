@@ -8,10 +8,10 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/saver.h"
 #include "lib/checkpoint/share.h"
+#include "lib/core/disk/read_faults.h"
+#include "lib/core/disk/watched_disk.h"
 #include "lib/core/error.h"
-#include "lib/core/read_faults.h"
-#include "lib/core/watched_disk.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
 

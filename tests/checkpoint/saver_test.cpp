@@ -10,8 +10,8 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain;              // NOLINT(google-build-using-namespace)

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
-#include "lib/core/read_faults.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/checkpoint/writers.h"
-#include "lib/core/board.h"
+#include "lib/core/job/board.h"
 
 namespace scaletrain::test {
 

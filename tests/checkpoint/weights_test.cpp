@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/temporary_folder.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::core {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/data/augment/auto_augment_policy.h"
 #include "lib/data/augment/magnitudes.h"
 #include "lib/data/augment/transform.h"

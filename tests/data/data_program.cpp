@@ -29,9 +29,9 @@
 #include <vector>
 
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
-#include "lib/core/hash.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/philox.h"
+#include "lib/core/text/hash.h"
 #include "lib/data/augment/ops/blur.h"
 #include "lib/data/augment/ops/colour.h"
 #include "lib/data/augment/ops/image_op.h"
@@ -45,7 +45,7 @@
 #include "lib/data/order/order.h"
 #include "lib/data/set/open_dataset.h"
 #include "lib/data/set/token_set.h"
-#include "lib/format/shard_index.h"
+#include "lib/format/tar/shard_index.h"
 #include "lib/recipe/load.h"
 #include "lib/storage/storage.h"
 #include "lib/storage/stores.h"

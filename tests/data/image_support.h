@@ -9,8 +9,8 @@
 #include "lib/data/augment/transform.h"
 #include "lib/data/image/image.h"
 #include "lib/data/image/view.h"
-#include "lib/recipe/values.h"
-#include "tests/format/tar_support.h"
+#include "lib/recipe/catalog/values.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::data {

@@ -15,7 +15,7 @@
 #include "lib/data/augment/transform.h"
 #include "lib/data/order/order.h"
 #include "lib/data/set/open_dataset.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
 

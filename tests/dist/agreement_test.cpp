@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "lib/core/host_name.h"
+#include "lib/core/process/host_name.h"
 #include "lib/dist/group.h"
 #include "tests/dist/ranks.h"
 

@@ -9,7 +9,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/shared_device.h"
+#include "lib/core/process/shared_device.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "lib/core/cores.h"
+#include "lib/core/process/cores.h"
 #include "tests/dist/ranks.h"
 
 namespace {

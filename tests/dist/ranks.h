@@ -20,7 +20,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/job/worker_env.h"
 
 namespace scaletrain::testing {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "lib/engine/engine.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 
 namespace scaletrain::testing {
 

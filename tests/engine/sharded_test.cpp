@@ -12,8 +12,8 @@
 #include <span>
 #include <string_view>
 
-#include "lib/core/glob.h"
-#include "lib/core/hash.h"
+#include "lib/core/text/glob.h"
+#include "lib/core/text/hash.h"
 #include "tests/dist/ranks.h"
 #include "tests/engine/course.h"
 #include "tests/engine/one_rank.h"

@@ -16,8 +16,8 @@
 
 #include "lib/optim/clip.h"
 #include "lib/parallel/sharded.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 #include "tests/dist/ranks.h"
 
 namespace scaletrain::engine {

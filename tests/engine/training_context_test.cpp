@@ -10,7 +10,7 @@
 #include <string>
 
 #include "lib/nn/model.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "tests/dist/ranks.h"
 
 namespace scaletrain::engine {

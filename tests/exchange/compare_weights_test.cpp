@@ -7,7 +7,7 @@
 #include "lib/exchange/known_of_weights.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/format/hashed_file.h"
-#include "lib/format/token_card.h"
+#include "lib/format/tokens/token_card.h"
 #include "tests/exchange/recipe_support.h"
 #include "tests/temporary_folder.h"
 

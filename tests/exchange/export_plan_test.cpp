@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/error.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/exchange/recipe_support.h"
 #include "tests/temporary_folder.h"
 

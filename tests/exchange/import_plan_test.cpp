@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/error.h"
-#include "lib/format/safetensors.h"
-#include "lib/format/token_card.h"
+#include "lib/format/safetensors/safetensors.h"
+#include "lib/format/tokens/token_card.h"
 #include "tests/exchange/recipe_support.h"
 #include "tests/temporary_folder.h"
 

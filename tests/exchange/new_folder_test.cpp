@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
-#include "lib/core/read_faults.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)

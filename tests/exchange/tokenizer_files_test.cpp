@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/format/hashed_file.h"
-#include "lib/format/token_card.h"
+#include "lib/format/tokens/token_card.h"
 #include "tests/exchange/recipe_support.h"
 #include "tests/temporary_folder.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "tests/exchange/recipe_support.h"
 #include "tests/temporary_folder.h"
 

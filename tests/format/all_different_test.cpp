@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 
 using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 

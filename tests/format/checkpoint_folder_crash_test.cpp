@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "lib/core/read_faults.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_folder_remove.h"
+#include "lib/core/disk/read_faults.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_remove.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
 #include "tests/temporary_folder.h"

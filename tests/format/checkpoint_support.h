@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "lib/core/log.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
-#include "lib/format/train_state.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/train_state.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::test {

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 
 namespace scaletrain::test {
 

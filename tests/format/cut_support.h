@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/safetensors/safetensors.h"
+#include "tests/format/checkpoint/piece_support.h"
 #include "tests/format/checkpoint_support.h"
-#include "tests/format/piece_support.h"
 
 namespace scaletrain::test {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lib/recipe/task.h"
+#include "lib/recipe/catalog/task.h"
 
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)
 using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)

@@ -24,7 +24,7 @@
 #include "lib/format/pt/pt_file.h"
 #include "lib/format/pt/pt_part.h"
 #include "lib/format/pt/pt_write.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)
 using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)

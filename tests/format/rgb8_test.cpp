@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 
 using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 

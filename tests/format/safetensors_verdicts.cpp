@@ -13,7 +13,7 @@
 
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 
 namespace {
 

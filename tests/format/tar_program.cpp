@@ -14,7 +14,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/format/byte_reader.h"
-#include "lib/format/shard_index.h"
+#include "lib/format/tar/shard_index.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
 

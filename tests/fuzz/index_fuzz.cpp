@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "lib/core/descriptor.h"
-#include "lib/core/hash.h"
-#include "lib/format/shard_index.h"
+#include "lib/core/text/hash.h"
+#include "lib/format/tar/shard_index.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

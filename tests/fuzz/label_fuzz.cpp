@@ -8,8 +8,8 @@
 #include "lib/core/error.h"
 #include "lib/format/quarantine.h"
 #include "lib/format/rgb8.h"
-#include "lib/format/sample_list.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/tar/sample_list.h"
+#include "lib/format/tar/tar_samples.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

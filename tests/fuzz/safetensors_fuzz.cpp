@@ -6,7 +6,7 @@
 
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

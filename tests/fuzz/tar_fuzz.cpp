@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lib/format/tar_groups.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/tar/tar_groups.h"
+#include "lib/format/tar/tar_samples.h"
 #include "tests/format/archive_support.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/mirror/place.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/cut_support.h"

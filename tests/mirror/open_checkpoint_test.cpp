@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "tests/format/checkpoint_support.h"
 
 namespace scaletrain::mirror {

@@ -5,7 +5,7 @@
 
 #include "lib/core/error.h"
 #include "lib/nn/loss.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::nn {
 namespace {

@@ -4,14 +4,14 @@
 #include <stdexcept>
 
 #include "lib/nn/loss.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::nn {
 
 TEST_CASE("every row of losses.def makes a loss") {
   for (const char* name : {
 #define SCALETRAIN_LOSS(name, ...) #name,
-#include "lib/recipe/losses.def"
+#include "lib/recipe/catalog/losses.def"
        }) {
     recipe::Loss loss;
     choose(loss, *recipe::losses().find(name));
@@ -23,7 +23,7 @@ TEST_CASE("what evaluation reports is without label smoothing and class weights,
   const at::Tensor logits = at::randn({4, 3}), targets = at::arange(4).remainder(3);
   for (const char* name : {
 #define SCALETRAIN_LOSS(name, ...) #name,
-#include "lib/recipe/losses.def"
+#include "lib/recipe/catalog/losses.def"
        }) {
     recipe::Loss plain;
     choose(plain, *recipe::losses().find(name));

@@ -17,7 +17,7 @@ namespace {
 std::vector<std::string> all_names() {
   return {
 #define SCALETRAIN_MODEL(name, ...) #name,
-#include "lib/recipe/models.def"
+#include "lib/recipe/catalog/models.def"
   };
 }
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/sections/model.h"
 
 namespace scaletrain::nn {

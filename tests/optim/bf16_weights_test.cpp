@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/units/memory_meter.h"
 
 namespace scaletrain::optim {

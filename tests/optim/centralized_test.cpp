@@ -4,7 +4,7 @@
 
 #include "lib/core/error.h"
 #include "lib/optim/optimizer.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace {
 

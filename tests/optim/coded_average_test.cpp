@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::optim {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lib/optim/optimizer.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 #include "lib/units/host_update.h"
 #include "tests/temporary_folder.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace {
 

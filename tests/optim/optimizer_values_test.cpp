@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/optim/optimizer.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::optim {
 namespace {

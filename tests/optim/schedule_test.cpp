@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "lib/optim/decay.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/optim/schedule.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::optim {
 namespace {

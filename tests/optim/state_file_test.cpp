@@ -18,8 +18,8 @@
 
 #include "lib/core/error.h"
 #include "lib/optim/optimizer.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 #include "tests/dist/ranks.h"
 #include "tests/engine/counting_allocator.h"
 #include "tests/temporary_folder.h"

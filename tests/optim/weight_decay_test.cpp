@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/optim/optimizer.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::optim {
 namespace {

@@ -9,7 +9,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "tests/dist/ranks.h"
 #include "tests/parallel/three_layers.h"
 

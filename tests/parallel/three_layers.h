@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "lib/parallel/data_parallel.h"
 
 namespace scaletrain::testing {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/job/worker_env.h"
 #include "lib/parallel/data_parallel.h"
 #include "tests/parity/tensor_files.h"
 

@@ -14,7 +14,7 @@
 #include "lib/core/error.h"
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/load.h"
-#include "lib/train/parameter_rules.h"
+#include "lib/train/rules/parameter_rules.h"
 #include "tests/parity/tensor_files.h"
 
 namespace scaletrain {

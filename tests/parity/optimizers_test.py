@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 import optimizer_peers as peers
 
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "optimizer_program"
-ROWS = pathlib.Path(__file__).parents[2] / "lib/recipe/optimizers.def"
+ROWS = pathlib.Path(__file__).parents[2] / "lib/recipe/catalog/optimizers.def"
 STEPS = 20
 LEFT_OUT = (0, 7)
 LR, DECAY = 0.01, 0.05

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 
 namespace scaletrain::parity {
 namespace {

@@ -14,11 +14,11 @@
 
 #include "lib/checkpoint/adapt.h"
 #include "lib/checkpoint/weights.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/exchange/weights_model.h"
 #include "lib/recipe/load.h"
-#include "lib/train/learner.h"
+#include "lib/train/model/learner.h"
 #include "tests/parity/commands.h"
 
 namespace scaletrain {

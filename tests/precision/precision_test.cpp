@@ -12,7 +12,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/precision/float8.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/recipe/load.h"
 #include "tests/long_form.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::recipe {

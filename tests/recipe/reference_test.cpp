@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "lib/recipe/component.h"
+#include "lib/recipe/catalog/component.h"
+#include "lib/recipe/catalog/lists.h"
+#include "lib/recipe/catalog/task.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 #include "lib/recipe/load.h"
-#include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
 namespace {

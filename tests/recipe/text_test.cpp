@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "lib/recipe/checks.h"
+#include "lib/recipe/idle_keys.h"
 #include "lib/recipe/load.h"
-#include "lib/recipe/sections/checks.h"
-#include "lib/recipe/sections/idle_keys.h"
 #include "tests/recipe/recipe_support.h"
 
 namespace scaletrain::recipe {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/core/descriptor.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/replica/finish.h"
 #include "lib/replica/peer.h"
 #include "lib/replica/sending_disk.h"

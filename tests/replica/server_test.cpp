@@ -9,7 +9,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/tcp.h"
+#include "lib/core/process/tcp.h"
 #include "lib/replica/peer.h"
 #include "lib/replica/wire.h"
 #include "tests/replica/node_support.h"

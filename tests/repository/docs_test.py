@@ -129,7 +129,7 @@ class Documents(unittest.TestCase):
             text = tracked.text(path)
             named = set(re.findall(place, text)) - EXAMPLES
             self.assertEqual([], [name for name in named if not (tracked.ROOT / name).is_file()], path)
-            # `kFree` in `launcher/jobs/run_request.cpp`; `tests/parity/optimizers_test.py`, `CASES`
+            # `kFree` in `launcher/jobs/checks/run_request.cpp`; `tests/parity/optimizers_test.py`, `CASES`
             pairs = [(file, name) for name, file in re.findall(rf"`(\w+)(?:\(\))?` (?:in|of) {place}", text)]
             pairs += re.findall(rf"{place}, `(\w+)(?:\(\))?`", text)
             self.assertEqual([], [pair for pair in pairs if pair[1] not in tracked.text(pair[0])], path)

@@ -16,8 +16,8 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"
 # The launcher's folders; "": cli and main, which know all. Commands that have a folder know the
 # common ones in commands/, and no other command but where the order of these says so; explain knows
 # those that it explains.
-LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs", "runs", "commands",
-                  "commands/watch", "commands/slurm", "commands/queue", "commands/doctor", "commands/explain",
+LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs/checks", "jobs", "jobs/nodes", "runs",
+                  "commands", "commands/watch", "commands/slurm", "commands/queue", "commands/doctor", "commands/explain",
                   "commands/kubernetes", "commands/bench", "commands/runs", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/kubernetes",
                       "commands/bench", "commands/runs", "commands/shell"]
@@ -28,8 +28,9 @@ NO_MODULE = ["torch_pch"]
 
 # The folders of lib/data, each knows those before it.
 DATA_ROOMS = ["image", "augment", "order", "set", "loader"]
-# The folders of lib/recipe: what a schema is made of, a file for each section, the whole recipe.
-RECIPE_ROOMS = {"schema", "sections", ""}
+# The folders of lib/recipe: what a schema is made of, tables of names and types of values, a file for
+# each section, the whole recipe.
+RECIPE_ROOMS = {"schema", "catalog", "sections", "sections/data", "sections/parallel", ""}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
@@ -213,7 +214,7 @@ class Layers(unittest.TestCase):
         self.assertEqual({*ORDER, *NO_MODULE, "cuda"}, folders)
 
     def test_every_file_of_a_model_has_a_row_in_models_def(self):
-        rows = tracked.text("lib/recipe/models.def")
+        rows = tracked.text("lib/recipe/catalog/models.def")
         names = re.findall(r"^SCALETRAIN_MODEL\((\w+)", rows, re.MULTILINE)
         stems = {path.stem for path in tracked.files("lib/nn/models/*")}
         self.assertIn("resnet", stems)
@@ -258,8 +259,8 @@ class TheCheckItself(unittest.TestCase):
                  "lib/recipe/load.h: points back up: core comes before recipe"),
                 ("lib/optim/a.cpp", '#  include "lib/nn/model.h"',
                  "lib/nn/model.h: optim and nn do not know each other"),
-                ("lib/data/a.cpp", '#include "lib/format/tar.h"',
-                 "lib/format/tar.h: scaletrain::format is not in the DEPS of "
+                ("lib/data/a.cpp", '#include "lib/format/tar/tar.h"',
+                 "lib/format/tar/tar.h: scaletrain::format is not in the DEPS of "
                  "lib/data/CMakeLists.txt"),
                 ("lib/data/a.h", "#include <torch/types.h>",
                  "torch/types.h: this part is built without LibTorch"),

@@ -13,11 +13,11 @@ BLOCK = re.compile(r"^ *```cpp\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = pathlib.Path(os.environ.get("SCALETRAIN_BIN", ""))
 LIMIT_S = 600
 # The first block of a page is a row of this file, the second is a file; the source makes things by name.
-PAGES = {"docs/internals/add-a-model.md": ("lib/recipe/models.def", "lib/nn/models.cpp"),
-         "docs/internals/add-a-task.md": ("lib/recipe/tasks.def", "lib/task/tasks.cpp"),
-         "docs/internals/add-an-optimizer.md": ("lib/recipe/optimizers.def", "lib/optim/optimizer.cpp")}
+PAGES = {"docs/internals/add-a-model.md": ("lib/recipe/catalog/models.def", "lib/nn/models.cpp"),
+         "docs/internals/add-a-task.md": ("lib/recipe/catalog/tasks.def", "lib/task/tasks.cpp"),
+         "docs/internals/add-an-optimizer.md": ("lib/recipe/catalog/optimizers.def", "lib/optim/optimizer.cpp")}
 # Sources that have the rows as values; programs without LibTorch have these alone.
-LISTS = ["lib/recipe/lists.cpp", "lib/recipe/task.cpp"]
+LISTS = ["lib/recipe/catalog/lists.cpp", "lib/recipe/catalog/task.cpp"]
 
 
 def run(*words, **options):

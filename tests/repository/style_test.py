@@ -14,10 +14,10 @@ CODE = ["*.cpp", "*.h", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt"]
 
 # Parts that are tested through what they are a part of: source -> that test.
 TESTED_THROUGH = {f"lib/recipe/{part}.cpp": "tests/recipe/load_test.cpp" for part in [
-    "component", "describe", "duration", "lists", "paths", "schema/node",
-    "schema/problems", "sections/checkpoint", "sections/checks"]}
+    "catalog/component", "describe", "catalog/duration", "catalog/lists", "catalog/paths", "schema/node",
+    "schema/problems", "sections/checkpoint", "checks"]}
 TESTED_THROUGH |= {
-    "lib/core/command_line.cpp": "tests/launcher/launch_test.py",
+    "lib/core/text/command_line.cpp": "tests/launcher/launch_test.py",
     "lib/core/version.cpp": "tests/launcher/launch_test.py",
     "lib/data/set/classes_file.cpp": "tests/data/set/shards_test.cpp",
     "lib/data/loader/sample_maker.cpp": "tests/data/loader/image_stream_test.cpp",

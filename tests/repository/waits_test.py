@@ -1,6 +1,6 @@
 """What a step runs reads no value of a tensor: on a device each read waits for all queued work.
 
-Values come to the host through lib/train/outcomes.h alone."""
+Values come to the host through lib/train/rules/outcomes.h alone."""
 import re
 import unittest
 
@@ -10,7 +10,7 @@ import tracked
 FOLDERS = ["units", "input", "nn", "precision", "optim", "parallel", "task", "engine"]
 FILES = [f"lib/train/{name}.*"
          for name in ["buffers", "reporter", "step", "straggler_watch", "trainer", "vote"]]
-OUTCOMES = ["lib/train/outcomes.cpp"]
+OUTCOMES = ["lib/train/rules/outcomes.cpp"]
 # How many rows each expert takes are shapes, which the host must know; and how many elements each
 # rank has, once before the first step. Weights go to replicas that are apart from the host.
 SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();",
@@ -36,7 +36,7 @@ class Waits(unittest.TestCase):
         self.assertGreater(len(paths), 40)
         found = [f"{path}:{number}: {line}" for path in paths
                  for number, line in reads(tracked.text(path)) if SHAPES.get(str(path)) != line]
-        self.assertEqual("", "\n".join(found), "lib/train/outcomes.h reads values")
+        self.assertEqual("", "\n".join(found), "lib/train/rules/outcomes.h reads values")
 
     def test_the_named_files_are_there(self):
         for name in [*FILES, *OUTCOMES, *SHAPES]:

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/storage/stores.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/storage/packed.h"
 #include "tests/storage/remote_support.h"
 #include "tests/temporary_folder.h"

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/storage/remote_support.h"
 #include "tests/temporary_folder.h"
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/storage/storage.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)

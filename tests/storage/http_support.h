@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/core/descriptor.h"
-#include "lib/recipe/sections/storage.h"
+#include "lib/recipe/sections/data/storage.h"
 
 namespace scaletrain::storage {
 

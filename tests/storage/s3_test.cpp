@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "tests/storage/http_support.h"
 #include "tests/storage/remote_support.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "lib/storage/s3.h"
 #include "tests/storage/http_support.h"
 #include "tests/storage/remote_support.h"

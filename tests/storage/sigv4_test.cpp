@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 
 using namespace scaletrain::storage;  // NOLINT(google-build-using-namespace)
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/storage/stores.h"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/storage/http_support.h"
 #include "tests/storage/remote_support.h"
 #include "tests/temporary_folder.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "lib/storage/stores.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/storage/packed.h"
 #include "tests/storage/remote_support.h"
 #include "tests/temporary_folder.h"

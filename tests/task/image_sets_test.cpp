@@ -16,7 +16,7 @@
 #include "lib/data/loader/image_batch.h"
 #include "lib/format/rgb8.h"
 #include "lib/recipe/load.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::task {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lib/data/loader/image_batch.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 #include "lib/task/task.h"
 
 namespace scaletrain::task {

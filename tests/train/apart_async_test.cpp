@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "lib/core/signals.h"
+#include "lib/core/process/signals.h"
 #include "tests/long_form.h"
 #include "tests/train/apart_bits.h"
 #include "tests/train/apart_pairs.h"

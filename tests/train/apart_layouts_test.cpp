@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/signals.h"
+#include "lib/core/process/signals.h"
 #include "tests/long_form.h"
 #include "tests/train/apart_bits.h"
 #include "tests/train/apart_pairs.h"

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/beat.h"
-#include "lib/train/build.h"
+#include "lib/core/process/beat.h"
+#include "lib/train/build/build.h"
 #include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::testing {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::train {
 namespace {

@@ -1,4 +1,4 @@
-// Replicas of DiLoCo and async that meet in rounds (lib/train/meetings.h), in whole runs.
+// Replicas of DiLoCo and async that meet in rounds (lib/train/loop/meetings.h), in whole runs.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/signals.h"
-#include "lib/format/stored_tensors.h"
+#include "lib/core/process/signals.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 #include "tests/long_form.h"
 #include "tests/train/saved_runs_support.h"
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/signals.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/core/process/signals.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/recipe/load.h"
-#include "lib/train/trainer.h"
-#include "tests/train/run_support.h"
+#include "lib/train/loop/trainer.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::train {
 namespace {

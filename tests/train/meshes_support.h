@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/train/build.h"
+#include "lib/train/build/build.h"
 #include "lib/units/token_cut.h"
 
 namespace scaletrain::testing {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "lib/parallel/context_attention.h"
-#include "lib/train/build.h"
-#include "lib/train/stages.h"
+#include "lib/train/build/build.h"
+#include "lib/train/run/stages.h"
 #include "tests/engine/one_rank.h"
 
 namespace scaletrain::testing {

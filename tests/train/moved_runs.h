@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/format/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "tests/long_form.h"
 #include "tests/train/saved_runs_support.h"
 

@@ -1,7 +1,7 @@
 // Every optimizer on every layout, with tied weights and without, in fp32, bf16 and fp64: the run
 // saves, its checkpoint verifies, a resume on the same layout ends with the same bits, and one rank
 // goes on from it; or the recipe is refused with the reason. A row that is added to
-// lib/recipe/optimizers.def is tested by being there.
+// lib/recipe/catalog/optimizers.def is tested by being there.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/recipe/lists.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/recipe/catalog/lists.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/long_form.h"
 #include "tests/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "tests/train/pairs_support.h"
 
 namespace scaletrain::train {

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/rgb8.h"
 #include "lib/recipe/load.h"
-#include "tests/format/tar_support.h"
-#include "tests/train/run_support.h"
+#include "tests/format/tar/tar_support.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::testing {
 namespace {

@@ -1,4 +1,4 @@
-// Steps of replicas that train alone between exchanges (lib/train/step.h).
+// Steps of replicas that train alone between exchanges (lib/train/run/step.h).
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,11 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "lib/core/beat.h"
-#include "lib/train/build.h"
-#include "lib/train/step.h"
+#include "lib/core/process/beat.h"
+#include "lib/train/build/build.h"
+#include "lib/train/run/step.h"
 #include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::train {
 namespace {

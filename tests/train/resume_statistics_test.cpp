@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/format/rgb8.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 #include "tests/train/moved_runs.h"
 

@@ -1,7 +1,7 @@
 // Two promises for every optimizer, every schedule and each option of training: a run that goes on
 // from a checkpoint ends with the bits of the one that was not cut, and two ranks train on the
-// samples of one in its order. A row that is added to lib/recipe/optimizers.def or schedules.def is
-// tested by being there.
+// samples of one in its order. A row that is added to lib/recipe/catalog/optimizers.def or
+// schedules.def is tested by being there.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "lib/format/checkpoint_folder.h"
-#include "lib/recipe/lists.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/recipe/catalog/lists.h"
 #include "tests/dist/ranks.h"
 #include "tests/long_form.h"
-#include "tests/train/run_support.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::train::same_bits_test {
 namespace {

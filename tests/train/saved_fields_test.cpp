@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/safetensors.h"
-#include "lib/format/train_state.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/train_state.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::train::saved_fields_test {
 namespace {
@@ -32,7 +32,7 @@ constexpr int kSteps = 6, kCut = 3;
 const std::set<std::string> kNotTraining{"trained_s", "seen_s", "schedule", "random"};
 
 // Of these the last validation is known by other fields too, unless a stop has cut it short, after
-// which it must not count twice: tests/train/early_stopping_test.cpp, plateau_test.cpp.
+// which it must not count twice: tests/train/rules/early_stopping_test.cpp, plateau_test.cpp.
 const std::set<std::string> kOfDueValidations{"plateau_step", "stopping_step"};
 
 // A resume takes it from best_steps.

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/log.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/stored_tensors.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 
 namespace scaletrain::testing {
 

@@ -11,7 +11,7 @@
 
 #include "lib/checkpoint/tensors.h"
 #include "tests/dist/ranks.h"
-#include "tests/train/run_support.h"
+#include "tests/train/run/run_support.h"
 
 namespace scaletrain::testing {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "lib/parallel/data_parallel.h"
-#include "lib/recipe/lists.h"
-#include "lib/train/step.h"
+#include "lib/recipe/catalog/lists.h"
+#include "lib/train/run/step.h"
 
 namespace scaletrain::train {
 

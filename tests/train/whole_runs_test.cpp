@@ -13,7 +13,7 @@
 
 #include "tests/dist/ranks.h"
 #include "tests/long_form.h"
-#include "tests/train/run_support.h"
+#include "tests/train/run/run_support.h"
 #include "tests/train/simulate/recorded.h"
 
 namespace scaletrain::train::whole_runs_test {

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/core/error.h"
-#include "tests/format/piece_support.h"
+#include "tests/format/checkpoint/piece_support.h"
 
 namespace scaletrain::units {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "lib/core/json_text.h"
-#include "lib/core/table.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::launcher {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/platform/captured.h"
-#include "lib/core/cores.h"
 #include "lib/core/error.h"
-#include "lib/core/programs.h"
+#include "lib/core/process/cores.h"
+#include "lib/core/process/programs.h"
 
 namespace scaletrain::launcher {
 namespace {

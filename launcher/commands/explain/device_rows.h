@@ -7,7 +7,7 @@
 
 #include "launcher/commands/explain/explanation.h"
 #include "launcher/platform/gpu_paths.h"
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 
 namespace scaletrain::launcher {
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "launcher/jobs/worker_program.h"
+#include "launcher/jobs/checks/worker_program.h"
 #include "launcher/platform/captured.h"
 #include "launcher/platform/scratch_folder.h"
 #include "lib/core/error.h"

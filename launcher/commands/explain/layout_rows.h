@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launcher/commands/explain/explanation.h"
-#include "lib/recipe/sections/offload.h"
+#include "lib/recipe/sections/parallel/offload.h"
 
 namespace scaletrain::recipe {
 struct Recipe;

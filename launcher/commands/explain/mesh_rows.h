@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/commands/explain/explanation.h"
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 
 namespace scaletrain::launcher {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lib/core/schedule_proof.h"
+#include "lib/core/plan/schedule_proof.h"
 
 namespace scaletrain::launcher {
 

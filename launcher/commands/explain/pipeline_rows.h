@@ -5,7 +5,7 @@
 
 #include "launcher/commands/explain/explanation.h"
 #include "lib/recipe/sections/batch.h"
-#include "lib/recipe/sections/parallel.h"
+#include "lib/recipe/sections/parallel/parallel.h"
 
 namespace scaletrain::launcher {
 

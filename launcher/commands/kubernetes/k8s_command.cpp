@@ -14,13 +14,13 @@
 #include "launcher/commands/kubernetes/manifest.h"
 #include "launcher/commands/kubernetes/yaml.h"
 #include "launcher/flags/values.h"
-#include "launcher/jobs/load_recipe_of_run.h"
+#include "launcher/jobs/checks/load_recipe_of_run.h"
 #include "launcher/place/batch_check.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/help_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/help_text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -6,10 +6,10 @@
 #include <cerrno>
 
 #include "launcher/commands/slurm/job_record.h"
-#include "launcher/jobs/run_folder.h"
+#include "launcher/jobs/checks/run_folder.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 namespace {

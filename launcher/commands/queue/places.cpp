@@ -10,7 +10,7 @@
 #include "launcher/platform/gpus.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 

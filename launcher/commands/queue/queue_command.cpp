@@ -14,9 +14,9 @@
 #include "launcher/commands/queue/results.h"
 #include "launcher/commands/queue/runner.h"
 #include "launcher/flags/values.h"
+#include "lib/core/disk/lease.h"
 #include "lib/core/error.h"
-#include "lib/core/lease.h"
-#include "lib/core/programs.h"
+#include "lib/core/process/programs.h"
 
 namespace scaletrain::launcher {
 namespace {

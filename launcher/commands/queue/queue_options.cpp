@@ -7,11 +7,11 @@
 
 #include "launcher/commands/queue/grid.h"
 #include "launcher/flags/values.h"
-#include "launcher/jobs/launch_checks.h"
-#include "launcher/jobs/load_recipe_of_run.h"
-#include "launcher/jobs/run_folder.h"
+#include "launcher/jobs/checks/launch_checks.h"
+#include "launcher/jobs/checks/load_recipe_of_run.h"
+#include "launcher/jobs/checks/run_folder.h"
 #include "launcher/place/batch_check.h"
-#include "lib/core/cores.h"
+#include "lib/core/process/cores.h"
 
 namespace scaletrain::launcher {
 namespace {

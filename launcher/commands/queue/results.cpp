@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
-#include "lib/core/table.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -10,13 +10,13 @@
 
 #include "launcher/platform/stop_signals.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/lease.h"
 #include "lib/core/error.h"
-#include "lib/core/lease.h"
 #include "lib/core/log.h"
-#include "lib/core/shell_word.h"
-#include "lib/core/subprocess.h"
-#include "lib/core/text.h"
+#include "lib/core/process/subprocess.h"
+#include "lib/core/text/shell_word.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -9,7 +9,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/runs/comparison.h"
 #include "launcher/runs/open_runs.h"
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "launcher/runs/recipe_keys.h"
 #include "launcher/runs/run_results.h"
-#include "lib/core/hash.h"
 #include "lib/core/printable.h"
-#include "lib/core/table.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/table.h"
 
 namespace scaletrain::launcher {
 namespace {

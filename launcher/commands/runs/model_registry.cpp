@@ -15,11 +15,11 @@
 #include "launcher/runs/run_results.h"
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
-#include "lib/core/json_text.h"
-#include "lib/format/checkpoint_folder.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/json_text.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -11,9 +11,9 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/runs/model_registry.h"
 #include "launcher/runs/recipe_keys.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
-#include "lib/core/table.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -13,7 +13,7 @@
 #include "launcher/commands/runs/report_data.h"
 #include "launcher/commands/runs/report_page.h"
 #include "launcher/runs/open_runs.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/printable.h"
 
 namespace scaletrain::launcher {

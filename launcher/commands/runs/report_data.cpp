@@ -13,7 +13,7 @@
 #include "launcher/runs/recipe_keys.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/version.h"
 
 namespace scaletrain::launcher {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "launcher/commands/runs/page_assets.h"
-#include "lib/core/json_text.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

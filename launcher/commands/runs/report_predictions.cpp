@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/jobs/data_program.h"
-#include "lib/core/disk.h"
+#include "launcher/jobs/checks/data_program.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/markup.h"
-#include "lib/core/text.h"
+#include "lib/core/text/markup.h"
+#include "lib/core/text/text.h"
 #include "lib/format/csv.h"
 
 namespace scaletrain::launcher {

@@ -19,9 +19,9 @@
 #include "launcher/runs/recipe_keys.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
-#include "lib/core/table.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/table.h"
 
 namespace scaletrain::launcher {
 namespace {

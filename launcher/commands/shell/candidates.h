@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/command_table.h"
+#include "lib/core/text/command_table.h"
 
 namespace scaletrain::launcher {
 

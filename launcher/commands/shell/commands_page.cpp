@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lib/core/help_text.h"
+#include "lib/core/text/help_text.h"
 
 namespace scaletrain::launcher {
 namespace {

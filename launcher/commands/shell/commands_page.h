@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lib/core/command_table.h"
+#include "lib/core/text/command_table.h"
 
 namespace scaletrain::launcher {
 

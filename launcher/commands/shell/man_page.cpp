@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-#include "lib/core/help_text.h"
+#include "lib/core/text/help_text.h"
 #include "lib/core/version.h"
 
 namespace scaletrain::launcher {

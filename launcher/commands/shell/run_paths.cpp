@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "lib/core/home.h"
+#include "lib/core/text/home.h"
 
 namespace scaletrain::launcher {
 namespace {

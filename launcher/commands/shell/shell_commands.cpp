@@ -19,10 +19,10 @@
 #include "launcher/commands/shell/scripts.h"
 #include "launcher/platform/become.h"
 #include "launcher/platform/captured.h"
-#include "lib/core/command_table.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/programs.h"
+#include "lib/core/process/programs.h"
+#include "lib/core/text/command_table.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "launcher/commands/slurm/tool.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
 #include "lib/core/printable.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -19,13 +19,13 @@
 #include "launcher/commands/slurm/job_record.h"
 #include "launcher/commands/slurm/submission.h"
 #include "launcher/commands/slurm/tool.h"
-#include "launcher/jobs/run_folder.h"
+#include "launcher/jobs/checks/run_folder.h"
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/programs.h"
-#include "lib/core/shell_word.h"
+#include "lib/core/process/programs.h"
+#include "lib/core/text/shell_word.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::launcher {

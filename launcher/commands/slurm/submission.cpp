@@ -17,16 +17,16 @@
 #include "launcher/commands/slurm/batch_script.h"
 #include "launcher/commands/slurm/job_record.h"
 #include "launcher/flags/values.h"
-#include "launcher/jobs/launch_checks.h"
-#include "launcher/jobs/load_recipe_of_run.h"
-#include "launcher/jobs/run_folder.h"
-#include "launcher/jobs/run_request.h"
-#include "launcher/jobs/worker_program.h"
+#include "launcher/jobs/checks/launch_checks.h"
+#include "launcher/jobs/checks/load_recipe_of_run.h"
+#include "launcher/jobs/checks/run_folder.h"
+#include "launcher/jobs/checks/run_request.h"
+#include "launcher/jobs/checks/worker_program.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/error.h"
-#include "lib/core/help_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/help_text.h"
 
 namespace scaletrain::launcher {
 namespace {

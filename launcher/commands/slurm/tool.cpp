@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "lib/core/error.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -9,8 +9,8 @@
 #include "launcher/jobs/recipe_job.h"
 #include "launcher/place/task_placement.h"
 #include "launcher/platform/gpus.h"
-#include "lib/core/cores.h"
 #include "lib/core/error.h"
+#include "lib/core/process/cores.h"
 
 namespace scaletrain::launcher {
 namespace {

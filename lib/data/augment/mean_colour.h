@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "lib/data/augment/ops/affine.h"
-#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/data/data.h"
 
 namespace scaletrain::data {
 

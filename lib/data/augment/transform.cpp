@@ -8,7 +8,7 @@ namespace scaletrain::data {
   std::unique_ptr<const Crop> make_##name(const recipe::Component&);
 #define SCALETRAIN_TRANSFORM(name, ...) \
   std::unique_ptr<const Transform> make_##name(const recipe::Component&, const recipe::Normalize&);
-#include "lib/recipe/transforms.def"
+#include "lib/recipe/catalog/transforms.def"
 
 namespace {
 
@@ -21,7 +21,7 @@ const core::Registry<MakeCrop>& crops() {
     core::Registry<MakeCrop> result("crop");
 #define SCALETRAIN_CROP(name, ...) result.add(#name, make_##name);
 #define SCALETRAIN_TRANSFORM(name, ...)
-#include "lib/recipe/transforms.def"
+#include "lib/recipe/catalog/transforms.def"
     return result;
   }();
   return filled;
@@ -32,7 +32,7 @@ const core::Registry<MakeTransform>& changes() {
     core::Registry<MakeTransform> result("transform");
 #define SCALETRAIN_CROP(name, ...)
 #define SCALETRAIN_TRANSFORM(name, ...) result.add(#name, make_##name);
-#include "lib/recipe/transforms.def"
+#include "lib/recipe/catalog/transforms.def"
     return result;
   }();
   return filled;

@@ -1,5 +1,5 @@
-// Random data augmentation of training images, by name (lib/recipe/transforms.def): one file each
-// in lib/data/augment/transforms/.
+// Random data augmentation of training images, by name (lib/recipe/catalog/transforms.def): one
+// file each in lib/data/augment/transforms/.
 //
 // A crop chooses the view of the picture before it is decoded; transforms change the pixels of the
 // image of image_size x image_size that comes of it.
@@ -14,8 +14,8 @@
 #include "lib/data/augment/ops/scratch.h"
 #include "lib/data/image/image.h"
 #include "lib/data/image/view.h"
-#include "lib/recipe/sections/data.h"
-#include "lib/recipe/values.h"
+#include "lib/recipe/catalog/values.h"
+#include "lib/recipe/sections/data/data.h"
 
 namespace scaletrain::data {
 
@@ -54,8 +54,9 @@ struct Transforms {
   void apply(Workspace& work, core::Philox& draws) const;
 };
 
-// `augment` has at most one crop, as its first (lib/recipe/component.cpp). `normalize` is what the
-// model's input will be normalised with: its mean is the colour of what a transform leaves empty.
+// `augment` has at most one crop, as its first (lib/recipe/catalog/component.cpp). `normalize` is
+// what the model's input will be normalised with: its mean is the colour of what a transform leaves
+// empty.
 Transforms make_transforms(const std::vector<recipe::Component>& augment,
                            const recipe::Normalize& normalize = {});
 

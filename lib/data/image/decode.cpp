@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "lib/core/placeholder.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/data/image/exif.h"
 #include "lib/data/image/pixel_limit.h"
 #include "lib/format/rgb8.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 #include "lib/data/image/jpeg_guard.h"
 #include "lib/format/rgb8.h"
 

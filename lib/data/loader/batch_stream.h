@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "lib/core/step_plan.h"
+#include "lib/core/plan/step_plan.h"
 #include "lib/data/loader/batch.h"
 
 namespace scaletrain::data {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/format/label_text.h"
+#include "lib/format/tar/label_text.h"
 
 namespace scaletrain::data {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "lib/recipe/sections/data.h"
+#include "lib/recipe/sections/data/data.h"
 
 namespace scaletrain::data {
 

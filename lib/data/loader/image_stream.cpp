@@ -12,7 +12,7 @@
 #include "lib/data/loader/upcoming_shards.h"
 #include "lib/data/order/order.h"
 #include "lib/data/order/shard_offsets.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/sections/batch.h"
 
 namespace scaletrain::data {

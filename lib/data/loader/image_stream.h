@@ -14,9 +14,9 @@
 #include "lib/data/loader/image_batch.h"
 #include "lib/data/order/batch_job.h"
 #include "lib/data/set/dataset.h"
-#include "lib/recipe/sections/data.h"
-#include "lib/recipe/sections/resize_ramp.h"
-#include "lib/recipe/values.h"
+#include "lib/recipe/catalog/values.h"
+#include "lib/recipe/sections/data/data.h"
+#include "lib/recipe/sections/data/resize_ramp.h"
 
 namespace scaletrain::data {
 

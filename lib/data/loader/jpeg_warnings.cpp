@@ -1,7 +1,7 @@
 #include "lib/data/loader/jpeg_warnings.h"
 
-#include "lib/core/hash.h"
 #include "lib/core/log.h"
+#include "lib/core/text/hash.h"
 
 namespace scaletrain::data {
 namespace {

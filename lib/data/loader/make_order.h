@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "lib/core/step_plan.h"
+#include "lib/core/plan/step_plan.h"
 #include "lib/data/order/order.h"
 #include "lib/data/set/dataset.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/core/cores.h"
+#include "lib/core/process/cores.h"
 
 namespace scaletrain::data {
 

@@ -5,12 +5,13 @@
 #include <memory>
 #include <optional>
 
-#include "lib/core/step_plan.h"
+#include "lib/core/plan/step_plan.h"
 
 namespace scaletrain::data {
 
 // The part of every global batch that a rank reads: `reader` is its data-parallel rank of `readers`
-// (dp_rank and dp_size, lib/core/mesh_plan.h). Ranks with the same `reader` read the same samples.
+// (dp_rank and dp_size, lib/core/plan/mesh_plan.h). Ranks with the same `reader` read the same
+// samples.
 struct ReaderSlice {
   int reader = 0;
   int readers = 1;

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "lib/core/step_plan.h"
+#include "lib/core/plan/step_plan.h"
 #include "lib/data/order/order.h"
 
 namespace scaletrain::data {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 #include "lib/data/order/permutation.h"
 
 namespace scaletrain::data {

@@ -7,11 +7,11 @@
 #include <set>
 #include <utility>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/json_text.h"
-#include "lib/core/placeholder.h"
-#include "lib/core/url.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/placeholder.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::data {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 
 namespace scaletrain::data {
 namespace {

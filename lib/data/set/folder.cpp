@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
-#include "lib/format/tar.h"
+#include "lib/core/text/text.h"
+#include "lib/format/tar/tar.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::data {

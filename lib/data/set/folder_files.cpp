@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "lib/format/tar.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/tar/tar.h"
+#include "lib/format/tar/tar_samples.h"
 
 namespace scaletrain::data {
 

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
 #include "lib/data/set/folder_files.h"
-#include "lib/format/tar.h"
+#include "lib/format/tar/tar.h"
 
 namespace scaletrain::data {
 namespace {

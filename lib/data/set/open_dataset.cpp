@@ -8,7 +8,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/classes_file.h"
 #include "lib/data/set/folder.h"
 #include "lib/data/set/kept_set.h"

@@ -6,7 +6,7 @@
 
 #include "lib/data/set/dataset.h"
 #include "lib/data/set/open_options.h"
-#include "lib/recipe/sections/source.h"
+#include "lib/recipe/sections/data/source.h"
 
 namespace scaletrain::data {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "lib/format/class_names.h"
-#include "lib/recipe/sections/data.h"
+#include "lib/format/tar/class_names.h"
+#include "lib/recipe/sections/data/data.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::data {

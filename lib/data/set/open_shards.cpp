@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::data {
 

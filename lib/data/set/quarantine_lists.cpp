@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "lib/core/log.h"
-#include "lib/core/text.h"
-#include "lib/core/url.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::data {

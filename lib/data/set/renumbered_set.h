@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/data/set/dataset.h"
-#include "lib/format/class_names.h"
+#include "lib/format/tar/class_names.h"
 
 namespace scaletrain::data {
 

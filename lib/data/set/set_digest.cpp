@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "lib/data/order/shard_offsets.h"
 
 namespace scaletrain::data {

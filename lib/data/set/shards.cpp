@@ -9,18 +9,18 @@
 #include <optional>
 #include <utility>
 
-#include "lib/core/compressed_name.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/log.h"
 #include "lib/core/parallel.h"
-#include "lib/core/text.h"
-#include "lib/core/url.h"
+#include "lib/core/text/compressed_name.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/classes_file.h"
 #include "lib/data/set/open_shards.h"
 #include "lib/data/set/quarantine_lists.h"
 #include "lib/data/set/stored_index.h"
-#include "lib/format/tar_samples.h"
+#include "lib/format/tar/tar_samples.h"
 
 namespace scaletrain::data {
 namespace {

@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "lib/core/descriptor.h"
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
 #include "lib/core/log.h"
-#include "lib/core/url.h"
+#include "lib/core/text/hash.h"
+#include "lib/core/text/url.h"
 #include "lib/storage/block_reader.h"
 
 namespace scaletrain::data {

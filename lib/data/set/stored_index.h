@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/format/shard_index.h"
+#include "lib/format/tar/shard_index.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::data {

@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
-#include "lib/core/url.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
 #include "lib/data/set/dataset.h"
-#include "lib/format/token_mask.h"
-#include "lib/format/token_width.h"
+#include "lib/format/tokens/token_mask.h"
+#include "lib/format/tokens/token_width.h"
 
 namespace scaletrain::data {
 namespace {

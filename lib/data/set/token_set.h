@@ -11,8 +11,8 @@
 
 #include "lib/data/set/open_shards.h"
 #include "lib/data/set/sample_set.h"
-#include "lib/format/token_cards.h"
-#include "lib/format/token_runs.h"
+#include "lib/format/tokens/token_cards.h"
+#include "lib/format/tokens/token_runs.h"
 #include "lib/storage/storage.h"
 
 namespace scaletrain::data {
@@ -21,21 +21,22 @@ namespace scaletrain::data {
 inline constexpr std::int64_t kNoTarget = -100;
 
 struct TokenOptions {
-  std::int64_t context = 1024;   // tokens of a window, and one more as the last target
-  std::int64_t token_bytes = 0;  // .bin without a header: 2 or 4; 0: lib/format/token_width.h
-  std::int64_t vocab_size = 0;   // vocabulary of the model: tokens must be less; 0: any token
-  bool documents = false;        // their ends must be known
+  std::int64_t context = 1024;  // tokens of a window, and one more as the last target
+  std::int64_t token_bytes =
+      0;                        // .bin without a header: 2 or 4; 0: lib/format/tokens/token_width.h
+  std::int64_t vocab_size = 0;  // vocabulary of the model: tokens must be less; 0: any token
+  bool documents = false;       // their ends must be known
   // As in OpenOptions (lib/data/set/open_options.h).
   std::shared_ptr<const storage::Stores> stores = std::make_shared<storage::Stores>();
 };
 
 class TokenSet : public SampleSet {
  public:
-  // Opens every file (lib/format/token_width.h), the mask beside it (lib/format/token_mask.h) and
-  // the cards. Throws core::DataError: a missing or damaged file, a mask of another length, cards
-  // that do not agree (lib/format/token_cards.h), not one whole window in all of them, masks that
-  // leave no target; and core::RecipeError where the tokenizer has more tokens than the model, or a
-  // file has no card to name the end of a document.
+  // Opens every file (lib/format/tokens/token_width.h), the mask beside it
+  // (lib/format/tokens/token_mask.h) and the cards. Throws core::DataError: a missing or damaged
+  // file, a mask of another length, cards that do not agree (lib/format/tokens/token_cards.h), not
+  // one whole window in all of them, masks that leave no target; and core::RecipeError where the
+  // tokenizer has more tokens than the model, or a file has no card to name the end of a document.
   TokenSet(const std::vector<std::string>& paths, const TokenOptions& options);
 
   std::int64_t size() const override;         // windows

@@ -15,7 +15,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/core/tcp.h"
+#include "lib/core/process/tcp.h"
 #include "lib/dist/hub/socket.h"
 
 namespace scaletrain::dist {

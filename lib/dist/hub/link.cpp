@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/tcp.h"
-#include "lib/core/worker_env.h"
+#include "lib/core/job/worker_env.h"
+#include "lib/core/process/tcp.h"
 #include "lib/dist/hub/hub.h"
 #include "lib/dist/hub/socket.h"
 

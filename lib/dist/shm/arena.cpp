@@ -17,8 +17,8 @@
 #include <filesystem>
 #include <new>
 
-#include "lib/core/cores.h"
 #include "lib/core/error.h"
+#include "lib/core/process/cores.h"
 
 namespace scaletrain::dist {
 

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <utility>
 
+#include "lib/core/disk/stream_copy.h"
 #include "lib/core/error.h"
-#include "lib/core/hash.h"
-#include "lib/core/stream_copy.h"
+#include "lib/core/text/hash.h"
 #include "lib/dist/shm/sums.h"
 
 namespace scaletrain::dist {

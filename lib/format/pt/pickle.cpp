@@ -8,7 +8,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 #include "lib/format/pt/pickle_opcodes.h"
 
 namespace scaletrain::format {

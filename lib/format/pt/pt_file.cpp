@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/placeholder.h"
 #include "lib/core/printable.h"
-#include "lib/core/text.h"
-#include "lib/format/safetensors_header.h"
+#include "lib/core/text/placeholder.h"
+#include "lib/core/text/text.h"
+#include "lib/format/safetensors/safetensors_header.h"
 
 namespace scaletrain::format {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/format/safetensors_header.h"
+#include "lib/format/safetensors/safetensors_header.h"
 
 namespace scaletrain::format {
 namespace {

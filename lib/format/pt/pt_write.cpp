@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "lib/core/error.h"
-#include "lib/core/text.h"
+#include "lib/core/text/text.h"
 #include "lib/format/pt/pickle_globals.h"
-#include "lib/format/safetensors_header.h"
+#include "lib/format/safetensors/safetensors_header.h"
 
 namespace scaletrain::format {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/format/hashed_file.h"
 
 namespace scaletrain::format {

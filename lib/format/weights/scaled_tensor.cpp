@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/format/safetensors_header.h"
+#include "lib/format/safetensors/safetensors_header.h"
 #include "lib/format/weights/element_values.h"
 
 namespace scaletrain::format {

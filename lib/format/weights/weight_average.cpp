@@ -8,7 +8,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/format/safetensors_header.h"
+#include "lib/format/safetensors/safetensors_header.h"
 #include "lib/format/weights/element_values.h"
 
 namespace scaletrain::format {

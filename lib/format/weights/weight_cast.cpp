@@ -11,7 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
-#include "lib/format/safetensors_header.h"
+#include "lib/format/safetensors/safetensors_header.h"
 #include "lib/format/weights/element_values.h"
 #include "lib/format/weights/scaled_tensor.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "lib/format/safetensors_header.h"
+#include "lib/format/safetensors/safetensors_header.h"
 #include "lib/format/weights/element_values.h"
 
 namespace scaletrain::format {

@@ -7,9 +7,9 @@
 
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 #include "lib/format/pt/pt_file.h"
 #include "lib/format/pt/pt_part.h"
-#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::format {
 namespace {

@@ -8,17 +8,17 @@
 #include <set>
 #include <string_view>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/name_link.h"
+#include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/core/name_link.h"
 #include "lib/core/printable.h"
-#include "lib/core/read_faults.h"
-#include "lib/format/checkpoint_folder.h"
-#include "lib/format/checkpoint_folder_names.h"
-#include "lib/format/checkpoint_weights.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 #include "lib/format/json_fields.h"
-#include "lib/format/stored_tensors.h"
 
 namespace scaletrain::format {
 namespace {
@@ -54,7 +54,7 @@ bool is_checkpoint_or_run(const std::filesystem::path& path) {
   return step_of_name(name_of(path)).has_value() || is_file(found.folders.front() / kManifestName);
 }
 
-// Latest or best of a run on a file system without symbolic links (lib/core/name_link.h).
+// Latest or best of a run on a file system without symbolic links (lib/core/disk/name_link.h).
 bool is_name_file(const std::filesystem::path& path) {
   return step_of_name(core::read_name_link(path)).has_value();
 }

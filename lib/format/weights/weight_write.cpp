@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "lib/format/pt/pt_write.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 
 namespace scaletrain::format {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/format/weights/weight_set.h"
 
 namespace scaletrain::format {

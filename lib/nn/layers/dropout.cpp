@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/ops/dropout.h>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 
 namespace scaletrain::nn {
 namespace {

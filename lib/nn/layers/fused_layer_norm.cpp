@@ -7,7 +7,7 @@
 #include <optional>
 #include <tuple>
 
-#include "lib/nn/device_operator.h"
+#include "lib/nn/layers/device_operator.h"
 
 namespace scaletrain::nn {
 namespace {

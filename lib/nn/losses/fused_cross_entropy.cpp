@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "lib/nn/device_operator.h"
+#include "lib/nn/layers/device_operator.h"
 
 namespace scaletrain::nn {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
-#include "lib/core/placeholder.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/nn/model.h"
 
 namespace scaletrain::nn {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/parallel/compress/wire.h"
-#include "lib/recipe/sections/compress.h"
+#include "lib/recipe/sections/parallel/compress.h"
 
 namespace scaletrain::parallel {
 

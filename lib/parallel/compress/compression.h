@@ -13,7 +13,7 @@
 
 #include "lib/dist/group.h"
 #include "lib/parallel/compress/hook.h"
-#include "lib/recipe/sections/compress.h"
+#include "lib/recipe/sections/parallel/compress.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::parallel {

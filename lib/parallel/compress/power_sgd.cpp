@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "lib/core/distributions.h"
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "lib/parallel/compress/bucket.h"
 #include "lib/parallel/compress/stepped.h"
 

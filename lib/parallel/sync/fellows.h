@@ -15,7 +15,7 @@
 #include "lib/dist/hub/hub.h"
 #include "lib/dist/mesh.h"
 #include "lib/parallel/sync/replica_roll.h"
-#include "lib/recipe/sections/sync.h"
+#include "lib/recipe/sections/parallel/sync.h"
 
 namespace scaletrain::parallel {
 

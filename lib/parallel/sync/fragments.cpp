@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "lib/format/piece.h"
+#include "lib/format/checkpoint/piece.h"
 
 namespace scaletrain::parallel {
 namespace {

@@ -43,7 +43,7 @@
 #include "lib/parallel/sync/fellows.h"
 #include "lib/parallel/sync/fragments.h"
 #include "lib/parallel/sync/rounds.h"
-#include "lib/recipe/sections/sync.h"
+#include "lib/recipe/sections/parallel/sync.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::parallel {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lib/core/log.h"
-#include "lib/core/signals.h"
+#include "lib/core/process/signals.h"
 #include "lib/parallel/sync/flat_bytes.h"
 #include "lib/parallel/sync/hub_words.h"
 #include "lib/parallel/sync/round_mean.h"

@@ -1,7 +1,7 @@
 // Numbering of ranks at a hub: all ranks of replica 0, then those of replica 1, ...
 #pragma once
 
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 
 namespace scaletrain::parallel {
 

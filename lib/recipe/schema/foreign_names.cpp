@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/core/lookup.h"
+#include "lib/core/text/lookup.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -10,7 +10,7 @@
 namespace scaletrain::recipe {
 
 // Limits far above any recipe, for files that are none. A resolved recipe names every shard
-// (kMaxExpanded, lib/recipe/braces.h) and must still be read.
+// (kMaxExpanded, lib/recipe/catalog/braces.h) and must still be read.
 inline constexpr std::int64_t kMaxRecipeBytes = 16 << 20;
 inline constexpr std::size_t kMaxDepth = 64;
 inline constexpr std::size_t kMaxValues = 300000;

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/core/json_text.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/json_text.h"
 
 namespace scaletrain::recipe {
 namespace {

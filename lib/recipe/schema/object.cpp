@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "lib/core/lookup.h"
+#include "lib/core/text/lookup.h"
 #include "lib/recipe/schema/foreign_names.h"
 
 namespace scaletrain::recipe {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "lib/core/lookup.h"
+#include "lib/core/text/lookup.h"
 #include "lib/recipe/schema/type.h"
 
 namespace scaletrain::recipe {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "lib/core/batch_sizes.h"
+#include "lib/core/plan/batch_sizes.h"
 #include "lib/recipe/sections/section.h"
 
 namespace scaletrain::recipe {
@@ -15,7 +15,7 @@ inline constexpr const char* kEndOnCpu =
     R"(add "memory_mb": N, what the tensors of a rank may take)";
 
 struct Batch {
-  std::int64_t per_device = 32;  // 0: "auto", the most that fit (lib/train/batch_search.h)
+  std::int64_t per_device = 32;  // 0: "auto", the most that fit (lib/train/tune/batch_search.h)
   std::optional<std::int64_t> accumulate;      // either this
   std::optional<std::int64_t> global;          // or this
   std::optional<std::int64_t> memory_mb = {};  // memory of a step's tensors with "auto"
@@ -35,7 +35,7 @@ struct BatchPlan {
   std::int64_t micro_steps(std::int64_t batch) const { return batch * accumulate / global; }
 };
 
-// The plan for `readers` data coordinates (lib/core/mesh_plan.h). Throws core::RecipeError
+// The plan for `readers` data coordinates (lib/core/plan/mesh_plan.h). Throws core::RecipeError
 // ("/batch/global: ...") where the global batch, or a number of its ramp, is not a multiple of
 // per_device * readers, or with "auto" of the readers, naming the nearest sizes that would fit.
 BatchPlan divide_batch(const Batch& batch, int readers);

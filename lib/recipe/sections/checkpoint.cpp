@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "lib/core/url.h"
-#include "lib/recipe/duration.h"
-#include "lib/recipe/paths.h"
+#include "lib/core/text/url.h"
+#include "lib/recipe/catalog/duration.h"
+#include "lib/recipe/catalog/paths.h"
 
 namespace scaletrain::recipe {
 

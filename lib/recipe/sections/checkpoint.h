@@ -5,15 +5,15 @@
 #include <optional>
 #include <string>
 
+#include "lib/recipe/catalog/task.h"
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/task.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 // Measure that makes one checkpoint better than another.
 struct Best {
-  std::string metric;  // a measure of the task (lib/recipe/tasks.def); "": its first
+  std::string metric;  // a measure of the task (lib/recipe/catalog/tasks.def); "": its first
   std::string mode;    // "max", "min"; "": what is better by the measure itself
   // Whose measure it is: "model", what is trained, or its "ema"; "": the ema's where there is one.
   std::string weights;

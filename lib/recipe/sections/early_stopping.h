@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "lib/recipe/catalog/task.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "lib/recipe/component.h"
+#include "lib/recipe/catalog/component.h"
 
 namespace scaletrain::recipe {
 

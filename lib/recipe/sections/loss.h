@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "lib/recipe/catalog/task.h"
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/task.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "lib/recipe/component.h"
-#include "lib/recipe/task.h"
+#include "lib/recipe/catalog/component.h"
+#include "lib/recipe/catalog/task.h"
 
 namespace scaletrain::recipe {
 namespace {

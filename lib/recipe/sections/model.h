@@ -6,20 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "lib/recipe/catalog.h"
+#include "lib/recipe/catalog/catalog.h"
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/section.h"
 #include "lib/recipe/sections/weights.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 struct Model : Component {
-  std::int64_t num_classes = 0;             // required for classifiers
-  std::int64_t in_channels = 3;             // image channels: 3, or 1 for luma
-  std::optional<Weights> weights;           // initial weights
-  std::vector<std::string> freeze;          // patterns (lib/core/glob.h) of parameters not trained
-  bool linear_probe = false;                // nothing but the head is trained
+  std::int64_t num_classes = 0;     // required for classifiers
+  std::int64_t in_channels = 3;     // image channels: 3, or 1 for luma
+  std::optional<Weights> weights;   // initial weights
+  std::vector<std::string> freeze;  // patterns (lib/core/text/glob.h) of parameters not trained
+  bool linear_probe = false;        // nothing but the head is trained
   CatalogPtr catalog = built_in_catalog();  // catalog of its row
 
   // Returns the row of the model's name.

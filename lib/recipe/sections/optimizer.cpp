@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/recipe/component.h"
+#include "lib/recipe/catalog/component.h"
 #include "lib/recipe/schema/object_list.h"
 
 namespace scaletrain::recipe {

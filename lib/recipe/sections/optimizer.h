@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 // Parameters that are trained otherwise; one that several fit belongs to the first of them.
 struct OptimizerGroup {
-  std::string match;                   // a pattern (lib/core/glob.h) of their names
+  std::string match;                   // a pattern (lib/core/text/glob.h) of their names
   double lr_scale = 1;                 // their lr over what it would be
   std::optional<double> weight_decay;  // theirs, norms and biases among them
 };

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "lib/recipe/catalog/task.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/task.h"
 
 namespace scaletrain::recipe {
 
-// Plateau schedule of the learning rate: lib/train/plateau.h.
+// Plateau schedule of the learning rate: lib/train/rules/plateau.h.
 struct Plateau {
   std::string metric;          // a measure of the task; "": that of /checkpoint/best
   double factor = 0.1;         // factor of a drop

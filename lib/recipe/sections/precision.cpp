@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/recipe/component.h"
+#include "lib/recipe/catalog/component.h"
 
 namespace scaletrain::recipe {
 

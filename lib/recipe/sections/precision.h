@@ -5,16 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/model.h"
 #include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/sam.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 
 struct Precision : Component {
-  std::vector<std::string> keep;  // for fp8: patterns (lib/core/glob.h) of layers that stay in bf16
+  std::vector<std::string>
+      keep;  // for fp8: patterns (lib/core/text/glob.h) of layers that stay in bf16
 };
 
 TypePtr describe(Precision& value);

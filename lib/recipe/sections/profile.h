@@ -8,7 +8,7 @@
 
 namespace scaletrain::recipe {
 
-// Steps of a process, as a resume has its own (lib/train/profile.h).
+// Steps of a process, as a resume has its own (lib/train/rules/profile.h).
 struct Profile {
   std::int64_t after = 10;  // so many that are not in it
   std::int64_t steps = 3;   // so many that are

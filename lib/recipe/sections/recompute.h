@@ -15,7 +15,7 @@ namespace scaletrain::recipe {
 struct Recompute {
   std::optional<std::string> units;   // "none", "all"
   std::optional<std::int64_t> every;  // the first of so many, again and again
-  std::vector<std::string> match;     // patterns (lib/core/glob.h) of their names
+  std::vector<std::string> match;     // patterns (lib/core/text/glob.h) of their names
   // Megabytes that activations may take: as few as keep to it (lib/engine/recompute_budget.h).
   std::optional<std::int64_t> budget_mb = {};
 

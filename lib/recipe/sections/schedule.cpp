@@ -1,7 +1,7 @@
 #include "lib/recipe/sections/schedule.h"
 
-#include "lib/recipe/component.h"
-#include "lib/recipe/duration.h"
+#include "lib/recipe/catalog/component.h"
+#include "lib/recipe/catalog/duration.h"
 
 namespace scaletrain::recipe {
 namespace {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/plateau.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 

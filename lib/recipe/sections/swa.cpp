@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/recipe/duration.h"
+#include "lib/recipe/catalog/duration.h"
 #include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {

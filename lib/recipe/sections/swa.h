@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "lib/recipe/catalog/values.h"
 #include "lib/recipe/sections/model.h"
 #include "lib/recipe/sections/optimizer.h"
 #include "lib/recipe/sections/section.h"
-#include "lib/recipe/values.h"
 
 namespace scaletrain::recipe {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "lib/recipe/paths.h"
+#include "lib/recipe/catalog/paths.h"
 #include "lib/recipe/schema/object.h"
 
 namespace scaletrain::recipe {

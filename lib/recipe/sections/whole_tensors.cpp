@@ -1,6 +1,6 @@
 #include "lib/recipe/sections/whole_tensors.h"
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::recipe {
 

@@ -15,7 +15,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
-#include "lib/core/url.h"
+#include "lib/core/text/url.h"
 #include "lib/data/loader/token_stream.h"
 #include "lib/input/documents.h"
 #include "lib/input/tokens.h"

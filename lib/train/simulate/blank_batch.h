@@ -7,8 +7,8 @@
 #include "lib/engine/engine.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
-#include "lib/train/context_layout.h"
-#include "lib/train/run.h"
+#include "lib/train/model/context_layout.h"
+#include "lib/train/run/run.h"
 
 namespace scaletrain::train {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/parallel/compress/bucket.h"
-#include "lib/recipe/sections/compress.h"
+#include "lib/recipe/sections/parallel/compress.h"
 
 namespace scaletrain::train {
 

@@ -10,8 +10,8 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
-#include "lib/train/build.h"
-#include "lib/train/number_types.h"
+#include "lib/train/build/build.h"
+#include "lib/train/model/number_types.h"
 #include "lib/train/simulate/blank_batch.h"
 
 namespace scaletrain::train {

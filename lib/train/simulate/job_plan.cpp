@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/core/schedule_proof.h"
+#include "lib/core/plan/schedule_proof.h"
 #include "lib/engine/recompute_budget.h"
 #include "lib/engine/stages.h"
 #include "lib/parallel/compress/compression.h"
 #include "lib/parallel/layout.h"
-#include "lib/train/expert_layout.h"
-#include "lib/train/number_types.h"
-#include "lib/train/shard_types.h"
+#include "lib/train/model/expert_layout.h"
+#include "lib/train/model/number_types.h"
+#include "lib/train/rules/shard_types.h"
 #include "lib/train/simulate/copy_traffic.h"
 #include "lib/train/simulate/part_plan.h"
 #include "lib/train/simulate/unit_profile.h"

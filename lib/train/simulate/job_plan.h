@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/fake/network.h"
 #include "lib/nn/factory.h"
 #include "lib/recipe/recipe.h"

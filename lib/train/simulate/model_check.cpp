@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/mesh_plan.h"
+#include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/fake/network.h"
 #include "lib/dist/group.h"
 #include "lib/dist/mesh.h"
@@ -14,11 +14,11 @@
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/ranks.h"
 #include "lib/task/task.h"
-#include "lib/train/context_layout.h"
-#include "lib/train/expert_layout.h"
-#include "lib/train/learner.h"
+#include "lib/train/model/context_layout.h"
+#include "lib/train/model/expert_layout.h"
+#include "lib/train/model/learner.h"
+#include "lib/train/model/tensor_layout.h"
 #include "lib/train/simulate/job_plan.h"
-#include "lib/train/tensor_layout.h"
 
 namespace scaletrain::train {
 namespace {

@@ -14,9 +14,9 @@
 #include "lib/engine/engine.h"
 #include "lib/engine/recompute.h"
 #include "lib/parallel/data_parallel.h"
-#include "lib/train/context_layout.h"
+#include "lib/train/model/context_layout.h"
+#include "lib/train/model/tensor_layout.h"
 #include "lib/train/simulate/blank_batch.h"
-#include "lib/train/tensor_layout.h"
 
 namespace scaletrain::train {
 namespace {
@@ -252,7 +252,7 @@ class Profiler {
     }
   }
 
-  // As a run chooses (lib/train/recompute_choice.h).
+  // As a run chooses (lib/train/build/recompute_choice.h).
   std::vector<bool> choose_again(const std::vector<UnitProfile>& profiles) const {
     if (!recipe_.recompute || !recipe_.recompute->budget_mb) {
       return engine::recomputed_units(recipe_.recompute, units_);

@@ -9,7 +9,7 @@
 
 #include "lib/dist/fake/network.h"
 #include "lib/dist/mesh.h"
-#include "lib/train/learner.h"
+#include "lib/train/model/learner.h"
 
 namespace scaletrain::train {
 

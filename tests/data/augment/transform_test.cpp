@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "tests/data/image_support.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)

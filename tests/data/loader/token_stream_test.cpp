@@ -6,7 +6,7 @@
 #include <set>
 
 #include "lib/core/error.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "lib/data/set/open_dataset.h"
 #include "tests/data/image_support.h"
 #include "tests/temporary_folder.h"

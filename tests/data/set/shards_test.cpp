@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/core/disk.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/log.h"
 #include "lib/data/set/open_dataset.h"
 #include "tests/data/image_support.h"

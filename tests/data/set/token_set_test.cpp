@@ -4,9 +4,9 @@
 
 #include <numeric>
 
-#include "lib/format/token_card.h"
-#include "lib/format/token_mask.h"
-#include "tests/format/tar_support.h"
+#include "lib/format/tokens/token_card.h"
+#include "lib/format/tokens/token_mask.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain::data;  // NOLINT(google-build-using-namespace)

@@ -7,7 +7,7 @@
 
 #include "lib/core/error.h"
 #include "lib/format/pt/pt_file.h"
-#include "lib/format/safetensors_header.h"
+#include "lib/format/safetensors/safetensors_header.h"
 #include "tests/format/pt/pt_support.h"
 #include "tests/temporary_folder.h"
 

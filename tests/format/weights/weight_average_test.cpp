@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "lib/core/error.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain;          // NOLINT(google-build-using-namespace)

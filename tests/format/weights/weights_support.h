@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/format/pt/pt_write.h"
-#include "lib/format/safetensors.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::test {

@@ -18,7 +18,7 @@
 #include "launcher/agents/member.h"
 #include "launcher/agents/store_client.h"
 #include "launcher/place/store_socket.h"
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 namespace {

@@ -10,7 +10,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "lib/core/subprocess.h"
+#include "lib/core/process/subprocess.h"
 #include "tests/launcher/environment_support.h"
 
 namespace scaletrain::launcher {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
-#include "lib/core/cores.h"
+#include "lib/core/process/cores.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {

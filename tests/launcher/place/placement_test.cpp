@@ -7,8 +7,8 @@
 
 #include "launcher/place/store_socket.h"
 #include "launcher/platform/gpus.h"
-#include "lib/core/cores.h"
 #include "lib/core/error.h"
+#include "lib/core/process/cores.h"
 
 namespace scaletrain::launcher {
 namespace {

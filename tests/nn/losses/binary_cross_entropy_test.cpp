@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lib/nn/loss.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::nn {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "lib/nn/loss.h"
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 
 namespace scaletrain::nn {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/hash.h"
+#include "lib/core/text/hash.h"
 #include "lib/dist/group.h"
 #include "lib/parallel/compress/bucket.h"
 #include "tests/dist/ranks.h"

@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "lib/core/log.h"
-#include "lib/core/signals.h"
+#include "lib/core/process/signals.h"
 #include "tests/dist/ranks.h"
 #include "tests/parallel/sync/gate.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/recipe/lists.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/load.h"
 #include "tests/recipe/recipe_support.h"
 

@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "lib/core/error.h"
+#include "lib/recipe/catalog/row_keys.h"
 #include "lib/recipe/load.h"
-#include "lib/recipe/row_keys.h"
-#include "lib/recipe/sections/parallel.h"
+#include "lib/recipe/sections/parallel/parallel.h"
 #include "tests/recipe/recipe_support.h"
 #include "tests/temporary_folder.h"
 

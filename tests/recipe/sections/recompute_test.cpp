@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "lib/core/error.h"
+#include "lib/recipe/catalog/row_keys.h"
 #include "lib/recipe/load.h"
-#include "lib/recipe/row_keys.h"
 #include "tests/recipe/recipe_support.h"
 #include "tests/temporary_folder.h"
 

@@ -10,7 +10,7 @@
 #include "lib/format/rgb8.h"
 #include "lib/recipe/describe.h"
 #include "lib/task/task.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::task {

@@ -10,8 +10,8 @@
 
 #include "lib/core/error.h"
 #include "lib/data/loader/token_stream.h"
-#include "lib/format/token_card.h"
-#include "lib/format/token_mask.h"
+#include "lib/format/tokens/token_card.h"
+#include "lib/format/tokens/token_mask.h"
 #include "lib/recipe/describe.h"
 #include "lib/task/task.h"
 #include "tests/temporary_folder.h"

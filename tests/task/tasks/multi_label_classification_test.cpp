@@ -5,10 +5,10 @@
 #include <string>
 
 #include "lib/format/rgb8.h"
+#include "lib/recipe/catalog/lists.h"
 #include "lib/recipe/describe.h"
-#include "lib/recipe/lists.h"
 #include "lib/task/task.h"
-#include "tests/format/tar_support.h"
+#include "tests/format/tar/tar_support.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::task {

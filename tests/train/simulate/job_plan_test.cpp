@@ -12,10 +12,10 @@
 #include <set>
 
 #include "lib/precision/precision.h"
-#include "lib/train/build.h"
-#include "lib/train/number_types.h"
+#include "lib/train/build/build.h"
+#include "lib/train/model/number_types.h"
+#include "lib/train/run/stages.h"
 #include "lib/train/simulate/blank_batch.h"
-#include "lib/train/stages.h"
 #include "tests/dist/ranks.h"
 #include "tests/engine/one_rank.h"
 #include "tests/train/simulate/plan_cases.h"

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "lib/recipe/sections/parallel.h"
-#include "lib/recipe/values.h"
+#include "lib/recipe/catalog/values.h"
+#include "lib/recipe/sections/parallel/parallel.h"
 
 namespace scaletrain::testing {
 

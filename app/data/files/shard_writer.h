@@ -1,0 +1,101 @@
+// New shards NAME-000000.tar, NAME-000001.tar, ... in a folder, local or of an object store, each
+// whole or absent, with its index beside it where every sample has one image and a class number,
+// as training needs. In a local folder they appear together when all are whole, and only then are
+// older ones replaced; in an object store each appears when it is whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/data/files/new_folders.h"
+#include "lib/storage/stores.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming)
+class App;
+}
+
+namespace scaletrain::app {
+
+class ClassClaim;
+class NewShard;
+
+struct ShardOptions {
+  std::string folder;
+  std::string name = "train";          // part of the files' names
+  std::string shard_bytes;             // "256MB", "1GiB"; "" is the default
+  std::int64_t samples_per_shard = 0;  // 0: no such limit
+  bool overwrite = false;
+  // Folders that the command creates, shared by all its writers.
+  std::shared_ptr<NewFolders> folders = std::make_shared<NewFolders>();
+};
+
+// --name, --shard-bytes, --samples-per-shard, --overwrite.
+void add_shard_flags(CLI::App& command, ShardOptions& options);
+
+// "256MB" (10^6), "1GiB" (2^30), "1000". Throws core::UsageError naming `option`.
+std::int64_t parse_bytes(const std::string& text, const std::string& option);
+
+// Throws core::UsageError where --overwrite would replace one of `inputs`, which are read: shards,
+// or other files, some of them URLs.
+void refuse_replaced_inputs(const ShardOptions& options, const std::vector<std::string>& inputs);
+
+struct WrittenShard {
+  std::string path;
+  std::int64_t samples = 0, bytes = 0;
+  std::string sha256;
+};
+
+struct WrittenField {
+  std::string_view extension, bytes;
+};
+
+class ShardWriter {
+ public:
+  // Makes the folder; from now on add() notices a request to stop the process
+  // (lib/core/process/signals.h). Throws core::UsageError where shards of this name are there
+  // already, unless `overwrite` says to replace them, which an object store does not allow.
+  // `stores` must outlive it.
+  ShardWriter(const storage::Stores& stores, const ShardOptions& options);
+  ~ShardWriter();  // removes what was not finished
+
+  // The classes of the labels, for classes.json: to be called as soon as they are known, and before
+  // finish(). Throws core::DataError where the folder has others, or another command is writing
+  // shards of others there.
+  void claim_classes(const std::vector<std::string>& classes);
+
+  // Appends one sample. A shard ends before the sample that would take it over its bytes or count.
+  // Throws core::Error where a stop was asked for.
+  void add(std::string_view key, const std::vector<WrittenField>& fields);
+
+  // Ends the shard that is being written, for errors to appear before finish() of any writer.
+  void close_shard();
+
+  // Ends the last shard, writes classes.json where it is not there, removes older shards of this
+  // name with their indexes and what is reported of them, and puts the new ones there. Returns the
+  // shards in order. Throws core::UsageError for shards that another program put there in the
+  // meantime, core::DataError for other classes.
+  const std::vector<WrittenShard>& finish();
+
+  // Samples without an image or a class number, or with two images, which training cannot use.
+  std::int64_t incomplete() const { return incomplete_; }
+
+ private:
+  struct Open;
+
+  void finish_in_store();
+
+  const storage::Stores& stores_;
+  ShardOptions options_;
+  std::int64_t limit_;
+  std::vector<std::string> classes_;
+  std::unique_ptr<ClassClaim> claim_;
+  std::unique_ptr<Open> open_;
+  std::vector<std::unique_ptr<NewShard>> whole_;
+  std::vector<WrittenShard> written_;
+  std::int64_t incomplete_ = 0;
+};
+
+}  // namespace scaletrain::app

@@ -1,0 +1,50 @@
+#include "launcher/jobs/checks/data_cards.h"
+
+#include "lib/core/disk/disk.h"
+#include "lib/exchange/companion_files.h"
+#include "lib/format/tokens/token_card.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxCardBytes = 64 << 20;
+
+fs::path card_of(const recipe::Source& source) {
+  if (!source.tokens.empty()) return format::token_card_path(source.tokens[0]).value_or("");
+  if (!source.shards.empty()) return fs::path(source.shards[0]).parent_path() / "card.json";
+  return source.folder.empty() ? fs::path() : fs::path(source.folder) / "card.json";
+}
+
+void record_card(const recipe::Source& source, const fs::path& to) {
+  const fs::path card = card_of(source);
+  std::error_code ignored;
+  if (!fs::is_regular_file(card, ignored)) return;
+  core::Disk& disk = core::system_disk();
+  disk.make_folders(to.parent_path());
+  core::write_durably(disk, to, core::read_file(card, kMaxCardBytes, core::ExitCode::kData));
+}
+
+}  // namespace
+
+void record_cards(const recipe::Data& data, const fs::path& output) {
+  core::system_disk().remove_all(output / "cards");
+  record_card(data.train, output / "cards" / "train.json");
+  for (const auto& [name, source] : recipe::held_out(data)) {
+    record_card(*source, output / "cards" / (name + ".json"));
+  }
+}
+
+void record_companions(const recipe::Model& model, const fs::path& output) {
+  if (!model.weights || !recipe::reads_tokens(model)) return;
+  const auto files = exchange::files_to_keep(exchange::companions_of_weights(model.weights->path));
+  if (files.empty()) return;  // a resumed run's weights may be gone
+  core::Disk& disk = core::system_disk();
+  disk.make_folders(output / exchange::kCompanionFolder);
+  for (const auto& [name, text] : files) {
+    core::write_durably(disk, output / exchange::kCompanionFolder / name, text);
+  }
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,21 @@
+// Keeps the provenance of a run's data and tokenizer with the run: the card.json of each set, the
+// files beside the weights.
+#pragma once
+
+#include <filesystem>
+
+#include "lib/recipe/sections/data/data.h"
+#include "lib/recipe/sections/model.h"
+
+namespace scaletrain::launcher {
+
+// Copies card.json beside the first shard of a set, or in its folder, or the NAME.tokens.json of
+// its first token file, to OUTPUT/cards/train.json, val.json and test.json; a set without a card
+// has none there. Throws core::Error for a card that cannot be read or written.
+void record_cards(const recipe::Data& data, const std::filesystem::path& output);
+
+// Keeps what lies beside the weights that a language model starts from (tokenizer, chat template,
+// ids of special tokens) in `output`/tokenizer, for the export.
+void record_companions(const recipe::Model& model, const std::filesystem::path& output);
+
+}  // namespace scaletrain::launcher

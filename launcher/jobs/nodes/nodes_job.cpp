@@ -1,0 +1,235 @@
+#include "launcher/jobs/nodes/nodes_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "launcher/agents/waiting.h"
+#include "launcher/jobs/nodes/node_report.h"
+#include "launcher/jobs/nodes/nodes_job_parts.h"
+#include "launcher/jobs/nodes/round_attempt.h"
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/core/line_start.h"
+#include "lib/core/log.h"
+
+namespace scaletrain::launcher {
+
+using core::SteadyTime;
+using std::chrono::milliseconds;
+
+NodesJob::NodesJob(const Job& job, const Placement& placement, const NodesOptions& options)
+    : job_(job),
+      placement_(placement),
+      options_(options),
+      signals_(job.facts.more_signals),
+      terms_{.name = job.facts.name,
+             .token = options.token,
+             .nnodes = options.nnodes,
+             .min_nodes = placement.min_nodes,
+             .max_nodes = placement.nnodes,
+             .nproc = placement.nproc,
+             .fixed_ranks = placement.fixed_ranks,
+             .recipe = job.facts.agreed},
+      agent_(agent_name(placement)),
+      meeting_(placement.endpoints, placement.local_addr, agent_, terms_, options.timing,
+               !placement.fixed_ranks || placement.node_rank == 0) {
+  for (int nodes = placement.min_nodes; nodes <= placement.nnodes; ++nodes) {
+    if (job.facts.fits(nodes)) fits_.insert(nodes);
+  }
+  if (const std::filesystem::path& folder = job.facts.journal_folder; !folder.empty()) {
+    journal_ = Journal(folder / (agent_ + ".jsonl"), agent_);
+  }
+}
+
+int NodesJob::run() {
+  while (true) {
+    if (!session_) {
+      if (const std::optional<int> status = meet()) return *status;
+    }
+    if (const std::optional<int> status = live_a_round()) {
+      farewell();
+      return *status;
+    }
+  }
+}
+
+std::optional<int> NodesJob::live_a_round() {
+  std::optional<int> prepared;  // the round that this node, leading, has planned
+  SteadyTime next_look = core::now() + kLookAround;
+  while (true) {
+    session_->clear_changes();
+    const Session::View view = session_->view();
+    if (const auto verdict = session_->take_verdict()) return conclude(*verdict, {});
+    if (view.board.handed_over && !view.leads) return follow_heir(view);
+    if (!view.lost.empty()) return lose_store(view);
+    if (view.rank && view.board.round > round_) {
+      if (view.board.phase == Phase::kRunning) return run_round(view);
+      if (view.board.phase == Phase::kStopping) return sit_out(view);
+      if (view.leads && prepared != view.board.round) {
+        prepared = view.board.round;
+        prepare(view);
+      }
+    }
+    report_waiting(view);
+    const bool waits = view.leads && !placement_.fixed_ranks && view.board.nodes == 0;
+    if (waits && core::now() >= next_look) {
+      next_look = core::now() + kLookAround;
+      if (give_way(view.board.generation)) return std::nullopt;
+    }
+    if (const std::optional<int> signal =
+            wait_or_hear(signals_, kLookAround, session_->changes_fd())) {
+      return depart(*signal, stopped(*signal));
+    }
+  }
+}
+
+void NodesJob::report_waiting(const Session::View& view) {
+  std::string text =
+      waiting_text(view.board, view.rank.has_value(), fits_, terms_, options_.timing);
+  if (text.empty() || text == waiting_) return;
+  core::log("{}", text);
+  waiting_ = std::move(text);
+}
+
+Attempt NodesJob::attempt_of(const Session::View& view) const {
+  return round_attempt(view, placement_, endpoint_.host, options_.restarts.most);
+}
+
+void NodesJob::prepare(const Session::View& view) {
+  const Attempt attempt = attempt_of(view);
+  Placement place = attempt.placement;
+  place.master_port = 0;  // a new one for every round: no attempt sees another's keys
+  try {
+    store_ = listen_for_store(place);
+    session_->publish({.host = placement_.local_addr, .port = store_.port},
+                      job_.attempts.make_plan(attempt));
+    guide_newcomers(view.board.generation);
+  } catch (const core::Error& error) {
+    report_error(view, error);
+  }
+}
+
+std::optional<int> NodesJob::run_round(const Session::View& view) {
+  if (last_.nodes == 0 && !server_) {
+    core::log("joined the job at {}: this is node {} of {}", to_text(endpoint_), *view.rank,
+              view.board.nodes);
+  }
+  if (last_.nodes > 0 && (last_.handed_over || last_.nodes != view.board.nodes)) {
+    core::log("the job goes on with {} nodes; this is node {}", view.board.nodes, *view.rank);
+  }
+  enter_round(view);
+  Attempt attempt = attempt_of(view);
+  attempt.exchange_silence = [this](milliseconds own) { return session_->exchange_silence(own); };
+  attempt.report_lost = [this](LostReplica lost) {
+    lost.round = round_;
+    session_->report_lost(lost);
+  };
+  if (!view.leads) store_ = {.fd = core::Descriptor(), .port = view.board.store_port};
+  GroupEnd end;
+  try {
+    AttemptPlan plan = job_.attempts.plan_attempt(attempt, store_);
+    GroupOptions& group = plan.options;
+    group.grace = options_.grace;
+    group.keeper = &keeper_;
+    for (const auto* const store : {&server_, &signpost_}) {
+      if (*store) group.other_children.push_back((*store)->pid());
+    }
+    group.nodes_fd = session_->changes_fd();
+    group.hear_nodes = [this, peer_lost = group.peer_lost] { return hear_nodes(peer_lost); };
+    end = run_group(plan.workers, group, signals_);
+    job_.attempts.attempt_ended(end, plan.workers);
+    report(end, plan.workers, *view.rank);
+  } catch (const core::Error& error) {
+    report_error(view, error);
+  }
+  store_ = {};
+  return await_verdict(end);
+}
+
+void NodesJob::enter_round(const Session::View& view) {
+  round_ = view.board.round;
+  restarts_used_ = view.board.restart;
+  last_ = view.last;
+}
+
+std::optional<int> NodesJob::sit_out(const Session::View& view) {
+  enter_round(view);
+  store_ = {};
+  session_->report({.agent = "", .round = round_, .outcome = Outcome::kStopped, .failure = {}});
+  return await_verdict({});
+}
+
+NodesWord NodesJob::hear_nodes(const std::function<void()>& peer_lost) {
+  session_->clear_changes();
+  const Session::View view = session_->view();
+  if (!view.lost.empty() || view.board.failed) peer_lost();
+  const bool is_other = view.board.round != round_;
+  NodesWord word{.stop = !view.lost.empty() || is_other || view.board.phase != Phase::kRunning};
+  if (!is_other) word.lost_with = job_.attempts.hear_lost(view.board.lost);
+  return word;
+}
+
+void NodesJob::report(const GroupEnd& end, const std::vector<WorkerPlan>& plans, int node) {
+  if (!end.trouble.empty()) core::log("{}", end.trouble);
+  const Report report = node_report(job_, end, plans, round_, node);
+  stop_status_ = report.failure ? job_.rules.exit_status(*report.failure) : report.status;
+  failure_ = report.failure;
+  session_->report(report);
+}
+
+void NodesJob::report_error(const Session::View& view, const core::Error& error) {
+  round_ = view.board.round;
+  const Report report = node_report(error, round_, *view.rank);
+  failure_ = report.failure;
+  session_->report(report);
+}
+
+std::optional<int> NodesJob::await_verdict(const GroupEnd& end) {
+  while (true) {
+    session_->clear_changes();
+    const Session::View view = session_->view();
+    while (const std::optional<Verdict> verdict = session_->take_verdict()) {
+      if (verdict->round == round_) return conclude(*verdict, end);
+    }
+    if (!view.lost.empty()) {
+      if (end.stop_signal != 0) return stop_status_;
+      return lose_store(view);
+    }
+    if (const std::optional<int> signal =
+            wait_or_hear(signals_, kLookAround, session_->changes_fd())) {
+      return depart(*signal, stopped(*signal));
+    }
+  }
+}
+
+std::optional<int> NodesJob::conclude(const Verdict& verdict, const GroupEnd& end) {
+  failure_.reset();
+  if (const Board board = session_->view().board; board.round == round_) {
+    job_.attempts.hear_lost(board.lost);
+  }
+  std::string text = verdict.text;
+  if (!verdict.again && verdict.failure) text += job_.ending.give_up(*verdict.failure);
+  // One that stopped by itself has logged why.
+  const bool leaves = end.stop_signal != 0 || !end.trouble.empty();
+  if (!text.empty() && (!leaves || verdict.failure)) {
+    core::leave_bar_of_terminal();
+    core::log("{}", text);
+  }
+  if (verdict.again) {
+    return leaves ? std::optional(depart(end.stop_signal, stop_status_)) : std::nullopt;
+  }
+  return verdict.code == 0 ? job_.ending.succeeded() : verdict.code;
+}
+
+int NodesJob::stopped(int signal) {
+  return job_.ending.stopped({.workers = {}, .stop_signal = signal});
+}
+
+int run_job_on_nodes(const Job& job, const Placement& placement, const NodesOptions& options) {
+  return NodesJob(job, placement, options).run();
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,57 @@
+// Pipeline schedules: each rank's order of work on a step's micro-batches, as data, which
+// lib/core/plan/schedule_proof.h proves before they run.
+//
+// A rank has one stage of the model, or several that are called its chunks: chunk c of rank r is
+// stage c x ranks + r, so that what a stage gives goes to the next rank, and from the last rank on
+// to the first. In every schedule each stage takes its micro-batches in ascending order, backward
+// too: gradients are added up as one process adds them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace scaletrain::core {
+
+enum class Work {
+  kForward,
+  kBackward,        // both of the two below
+  kBackwardInput,   // the gradient of the stage's input, for which the stage before waits
+  kBackwardWeight,  // the gradients of its weights, for which nobody waits
+};
+
+struct Action {
+  Work work = Work::kForward;
+  int micro = 0, chunk = 0;
+  bool operator==(const Action&) const = default;
+};
+
+using Schedule = std::vector<std::vector<Action>>;  // indexed by rank
+
+struct PipelineShape {
+  int ranks = 1, micros = 1;
+  int chunks = 1;  // stages of each rank
+
+  int stages() const { return ranks * chunks; }
+  int stage(int rank, int chunk) const { return chunk * ranks + rank; }
+};
+
+enum class PipelineKind {
+  kGPipe,        // all forwards, then all backwards (Huang et al., GPipe, 2019)
+  kOneForward,   // "1F1B": as few as possible are held (Harlap et al., PipeDream, 2018)
+  kInterleaved,  // 1F1B over chunks (Narayanan et al., Efficient Large-Scale LM Training, 2021)
+  kZeroBubble,   // ZB-H1: weights' gradients fill waits (Qi et al., Zero Bubble Pipeline
+                 // Parallelism, 2023, section 2.2)
+};
+
+// "gpipe", "1f1b", "interleaved" or "zero_bubble".
+std::optional<PipelineKind> find_pipeline_kind(std::string_view name);
+
+// True if the kind has a schedule for so many micro-batches: at least one for each rank, and with
+// the interleaved schedule a multiple of the ranks.
+bool can_schedule(PipelineKind kind, const PipelineShape& shape);
+
+// One chunk unless it is interleaved. can_schedule() holds.
+Schedule make_schedule(PipelineKind kind, const PipelineShape& shape);
+
+}  // namespace scaletrain::core

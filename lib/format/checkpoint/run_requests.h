@@ -1,0 +1,19 @@
+// User requests to a running job: a file in RUN/control, which the run removes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "lib/core/disk/disk.h"
+
+namespace scaletrain::format {
+
+inline constexpr const char* kSaveRequest = "checkpoint";  // to save behind the next step
+
+// Throws core::StorageError.
+void make_request(core::Disk& disk, const std::filesystem::path& run, const std::string& name);
+
+// True if there was such a request, which is then removed.
+bool take_request(const std::filesystem::path& run, const std::string& name);
+
+}  // namespace scaletrain::format

@@ -1,0 +1,35 @@
+// The width of the tokens of a raw .bin, which the file itself does not say. It comes from the card
+// or from Megatron-LM's .idx beside the file, else from /data/token_bytes, and is compared with the
+// first tokens: 32-bit tokens that are read as 16-bit ones train on zeros without an error.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/format/tokens/token_card.h"
+#include "lib/format/tokens/token_runs.h"
+
+namespace scaletrain::format {
+
+inline constexpr std::int64_t kIndexHeadBytes = 34;  // .idx: magic, version, dtype, two counts
+
+struct WidthSources {
+  std::int64_t recipe = 0;          // /data/token_bytes: 2 or 4; 0: left out
+  std::int64_t vocab_size = 0;      // vocabulary size of the model; 0: not known
+  const TokenCard* card = nullptr;  // card of the file, if it has one
+  // Returns the first kIndexHeadBytes of the file at a path, or all of a shorter one; nullopt where
+  // there is none.
+  std::function<std::optional<std::string>(const std::string& path)> read_head;
+};
+
+// Returns the runs of the token file at `path` (find_tokens), with the width of a raw .bin from
+// `sources`. Throws core::RecipeError if /data/token_bytes is needed and left out, or differs from
+// the card or the .idx; core::DataError for a .idx of another kind, for tokens that are wider than
+// that, and what find_tokens throws.
+std::vector<TokenRun> find_tokens_of_width(const std::string& path, std::int64_t file_bytes,
+                                           const WidthSources& sources, const ReadAt& read);
+
+}  // namespace scaletrain::format

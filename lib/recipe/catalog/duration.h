@@ -1,0 +1,25 @@
+// Lengths of training as keys: {"steps": n}, {"epochs": n} or {"minutes": n}.
+#pragma once
+
+#include <vector>
+
+#include "lib/recipe/catalog/values.h"
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+
+using Units = std::vector<Duration::Unit>;
+
+const Units& any_unit();
+
+// "steps", "epochs" or "minutes".
+std::string unit_name(Duration::Unit unit);
+
+// Adds a key for each unit, exactly one of which is to be there.
+void add_units(Object& keys, Duration& value, const Units& units, bool may_be_zero,
+               const std::string& help);
+
+// An object with these keys.
+TypePtr duration(Duration& value, const Units& units, bool may_be_zero = false);
+
+}  // namespace scaletrain::recipe

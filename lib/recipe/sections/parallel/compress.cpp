@@ -1,0 +1,90 @@
+#include "lib/recipe/sections/parallel/compress.h"
+
+#include <fmt/format.h>
+
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+
+TypePtr describe(std::optional<Compress>& value) {
+  return optional(value, [](Compress& inner) {
+    auto keys = std::make_unique<Object>();
+    keys->require(
+            "name",
+            choice(inner.name,
+                   {{"bf16", "Gradients as bfloat16: half the bytes."},
+                    {"fp16", "Gradients as float16: half the bytes."},
+                    {"powersgd",
+                     "PowerSGD: two low-rank factors of each matrix, with error feedback."},
+                    {"onebit", "Sign of each element, a 28th of the bytes, with error feedback."},
+                    {"int8", "8-bit integers, a quarter of the bytes, with error feedback."}}),
+            "Compression method. powersgd, onebit and int8 use error feedback.")
+        .add("rank", integer(inner.rank, from(1).to(1024)),
+             "Rank of PowerSGD's factors, in columns. Default: 4.")
+        .add("warmup", integer(inner.warmup, from(0).to(kMostCount)),
+             "First steps of training without compression. Default: 0.")
+        .set_short_for("name");
+    return keys;
+  });
+}
+
+void check(const std::optional<Compress>& compress, const CompressedWith& with, const Node& tree,
+           Problems& problems) {
+  if (!compress) return;
+  const auto refuse = [&](const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"compress"}), "/compress", found, remedy);
+  };
+  if (with.precision.name == "fp64") {
+    refuse("rounds gradients that precision fp64 keeps", "leave one of them out");
+  }
+  if (with.sync.name == "periodic" || with.sync.is_async()) {
+    refuse(fmt::format("no gradients are exchanged but weights: sync is {}", with.sync.name),
+           "leave one of them out, or use diloco");
+    return;
+  }
+  if (!compress->feeds_back()) return;
+  if (with.sync.name == "diloco") {
+    refuse(fmt::format("{} is for gradients, and diloco exchanges what replicas have learned",
+                       compress->name),
+           "use bf16 or fp16");
+    return;
+  }
+  if (with.parallel.expert > 1) {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, of which each rank of "
+                       "\"expert\": {} would have its own for what all of them have",
+                       compress->name, with.parallel.expert),
+           "use bf16 or fp16");
+  }
+  if (with.parallel.tensor > 1 && compress->name == "powersgd") {
+    refuse(fmt::format("powersgd keeps factors of a matrix, of which each rank of \"tensor\": {} "
+                       "would have those of its part",
+                       with.parallel.tensor),
+           "use bf16, fp16, int8 or onebit");
+  }
+  if (with.parallel.pipeline > 1 && with.parallel.shard > 1) {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, of which two stages of "
+                       "\"pipeline\": {} may have their own for one tensor, with \"shard\"",
+                       compress->name, with.parallel.pipeline),
+           "use bf16 or fp16");
+  }
+  if (with.parallel.shard > 1 && compress->name == "powersgd") {
+    refuse(fmt::format("powersgd takes matrices apart, and of \"shard\": {} ranks each has ranges "
+                       "of their elements",
+                       with.parallel.shard),
+           "use bf16, fp16, int8 or onebit");
+  }
+  if (with.precision.name == "fp16") {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, whose loss scale may "
+                       "be another",
+                       compress->name),
+           "use bf16 as precision, or as compress");
+  }
+  if (with.sam) {
+    refuse(fmt::format("{} keeps a part of the gradients for the next step, and sam exchanges two "
+                       "kinds of them in turn",
+                       compress->name),
+           "leave one of them out, or use bf16");
+  }
+}
+
+}  // namespace scaletrain::recipe

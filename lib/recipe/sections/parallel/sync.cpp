@@ -1,0 +1,148 @@
+#include "lib/recipe/sections/parallel/sync.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "lib/recipe/schema/object.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+constexpr std::int64_t kUsualSteps = 8, kDilocoSteps = 100;
+
+std::int64_t steps_of(const Sync& sync) {
+  if (sync.steps > 0) return sync.steps;
+  if (!sync.is_rare()) return 1;
+  return sync.name == "diloco" ? kDilocoSteps : kUsualSteps;
+}
+
+TypePtr describe(OuterOptimizer& value) {
+  auto keys = std::make_unique<Object>();
+  keys->add("lr", number(value.lr, above(0).to(1000)),
+            "Outer learning rate. Default: 0.7. With 1 and no momentum the outer step is the mean "
+            "of the replicas.")
+      .add("momentum", number(value.momentum, from(0).below(1)),
+           "Nesterov momentum of the outer optimizer. Default: 0.9.");
+  return keys;
+}
+
+// Refuses decisions that one replica would make for all decoupled replicas, which do not
+// communicate in each step. (diloco uses collectives if a recipe has any of them:
+// lib/recipe/apart.h.)
+void check_apart(const SyncedWith& with, const auto& refuse) {
+  if (with.batch.ramp) {
+    refuse("replicas that are not at the same step would have batches of other sizes",
+           "leave batch.ramp out, or use every_step");
+  }
+  if (with.schedule.plateau) {
+    refuse("a plateau would lower the learning rate of rank 0 alone, which validates",
+           "leave schedule.plateau out, or use every_step");
+  }
+  if (with.early_stopping) {
+    refuse("early_stopping would end rank 0 alone, which validates",
+           "leave early_stopping out, or use every_step");
+  }
+  if (with.order == "streamed") {
+    refuse("replicas count the samples of streamed shards together, and these do not meet",
+           R"(use another data.order, or every_step)");
+  }
+}
+
+}  // namespace
+
+TypePtr describe(Sync& value) {
+  auto keys = std::make_unique<Object>();
+  keys->add(
+          "name",
+          choice(
+              value.name,
+              {{"every_step", "Synchronous data parallelism: all-reduces gradients every step."},
+               {"periodic", "Local SGD: averages the weights every `steps` steps."},
+               {"diloco", "DiLoCo: an outer optimizer step on the averaged change of the weights."},
+               {"async", "Asynchronous averaging: each replica averages when it is ready."}}),
+          "Synchronization method. Default: every_step.")
+      .add("steps", integer(value.steps, from(0).to(kMostCount)),
+           "Local steps between synchronizations. Default: 8, or 100 with DiLoCo.")
+      .add("outer", describe(value.outer), "Outer optimizer of DiLoCo: SGD with Nesterov momentum.")
+      .add("fragments", integer(value.fragments, from(1).to(4096)),
+           "Streaming DiLoCo: number of model fragments, each synchronized at its own steps. "
+           "Default: 1.")
+      .add("overlap", integer(value.overlap, from(0).to(kMostCount)),
+           "Streaming DiLoCo: local steps that overlap with the synchronization of a fragment. "
+           "Default: 0, replicas wait.")
+      .add("mix", number(value.mix, from(0).below(1)),
+           "With overlap: share of the replica's own weights when an outer step arrives. Default: "
+           "0.5.")
+      .add("staleness", integer(value.staleness, from(0).to(kMostCount)),
+           "Asynchronous mode: maximum synchronizations ahead of the slowest replica before a "
+           "replica waits. Default: 4.")
+      .set_short_for("name");
+  return keys;
+}
+
+void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems& problems) {
+  if (!sync.is_rare()) return;
+  const auto refuse = [&](const std::string& found, const std::string& remedy) {
+    problems.add(written_at(tree, {"sync"}), "/sync", found, remedy);
+  };
+  if (sync.name == "diloco" && sync.fragments > steps_of(sync)) {
+    refuse(fmt::format("{} fragments are exchanged at steps of their own, and there are {} from "
+                       "one exchange to the next",
+                       sync.fragments, steps_of(sync)),
+           "use more steps, or fewer fragments");
+  }
+  const std::int64_t apart = steps_of(sync) / sync.fragments;
+  if (sync.name == "diloco" && apart > 0 && sync.overlap >= apart) {
+    refuse(fmt::format("an exchange of {} steps would not be over when the next one begins, {} "
+                       "behind it",
+                       sync.overlap, apart),
+           "use less overlap, more steps, or fewer fragments");
+  }
+  if (with.precision.name == "bf16_pure") {
+    refuse("the mean of bf16 weights loses what a few steps have changed",
+           "use bf16 as precision, or every_step");
+  }
+  if (with.precision.name == "fp64" && sync.is_async()) {
+    refuse("replicas exchange fp32 weights through rank 0", "use fp32 as precision, or diloco");
+  }
+  if (is_mean_of_weights(with.optimizer)) {
+    refuse(
+        fmt::format("{} keeps weights in its state, which are not exchanged", with.optimizer.name),
+        "use another optimizer, or every_step");
+  }
+  if (with.offload && with.offload->optimizer) {
+    refuse("an optimizer that is offloaded has weights of its own, which are not exchanged",
+           "leave offload.optimizer out, or use every_step");
+  }
+  if (with.writers == "rank_0" && with.parallel.tensor > 1) {
+    refuse(fmt::format("each replica's optimizer has its own state, of which rank 0 of \"tensor\": "
+                       "{} has a part",
+                       with.parallel.tensor),
+           "leave checkpoint.writers out, or use every_step");
+  }
+  if (with.writers == "all") {
+    refuse(
+        "each replica's optimizer has its own state, and checkpoint.writers is for one that all "
+        "have",
+        "leave checkpoint.writers out, or use every_step");
+  }
+  if (with.sam) {
+    refuse("sam looks nearby for the gradients of all replicas, and each has its own",
+           "leave sam out, or use every_step");
+  }
+  if (sync.is_async()) check_apart(with, refuse);
+  if (with.ema || with.swa) {
+    refuse(fmt::format("{} would be the mean of one replica's weights", with.ema ? "ema" : "swa"),
+           "leave it out, or use every_step");
+  }
+}
+
+void complete(Sync& sync) {
+  sync.steps = steps_of(sync);
+  if (sync.name == "diloco") return;
+  sync.fragments = 1;
+  sync.overlap = 0;
+}
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,39 @@
+// Builds a run.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "lib/core/job/worker_env.h"
+#include "lib/train/run/run.h"
+#include "lib/train/run/step.h"
+
+namespace scaletrain::train {
+
+// Joins the other ranks of the job, which have the same recipe and checkpoint.
+std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core::WorkerEnv& env,
+                                        const std::optional<std::filesystem::path>& checkpoint,
+                                        core::Beat& beat);
+
+// Spreads the run's model over the ranks and makes the engine that runs it.
+void place(Run& run);
+
+// Joins the other ranks and builds everything, the model by `models`; with `resume`, a verified
+// checkpoint, tensors and state come from that. `before_data` may change run.recipe.batch, where
+// the ranks have met and the state is read, and nothing else is built. `before_apart` is called
+// where replicas go apart, before they do: from then on a rank that ends is lost by the others, and
+// one that shall stop is to come to its first step. Every rank calls it at once. Throws
+// core::RecipeError where the batch is automatic still, and what the modules throw.
+std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
+                               const std::optional<std::filesystem::path>& resume, core::Beat beat,
+                               const nn::Factories& models = nn::built_in_factories(),
+                               const std::function<void(Run&)>& before_data = nullptr,
+                               const std::function<void()>& before_apart = nullptr);
+
+// Returns the parts of `run` that a training step uses.
+StepParts step_parts(
+    Run& run, std::function<void()> before_update = [] {});
+
+}  // namespace scaletrain::train

@@ -1,0 +1,58 @@
+#include "lib/train/build/initial_weights.h"
+
+#include "lib/checkpoint/weights.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/log.h"
+#include "lib/core/text/glob.h"
+#include "lib/exchange/compare_weights.h"
+#include "lib/exchange/weights_classes.h"
+#include "lib/format/tar/class_names.h"
+#include "lib/train/build/initial_weights_head.h"
+#include "lib/train/model/replicate.h"
+#include "lib/train/run/whole_tensors.h"
+
+namespace scaletrain::train {
+
+namespace {
+
+void load(Run& run, const NamedTensors& tensors) {
+  const recipe::Weights& weights = *run.recipe.model.weights;
+  format::ClassNames classes{.owner = weights.path};
+  const checkpoint::WeightReport report = checkpoint::load_weights(
+      weights, run.learner.model->weight_rules(), tensors,
+      [&run] { run.beat.enter(core::Phase::kStarting); },
+      [&](const format::WeightFiles& files) {
+        run.weights_differences = exchange::differences_from_weights(run.recipe, files);
+        const bool by_number = run.sets.train.set->classes().empty() ||
+                               core::matches_any(weights.allow_other, "class_names");
+        if (!by_number) classes.names = exchange::classes_of_weights(files);
+      });
+  match_head(run, classes, report, tensors);
+  core::log("{}: {}", weights.path, checkpoint::summary(report));
+  if (!run.weights_differences.empty()) {
+    core::warn("{}", exchange::weights_warning(weights.path, run.weights_differences));
+  }
+  run.housekeeping->attempt("the run goes on without that file", [&] {
+    core::WatchedDisk disk = run.disk();
+    disk.make_folders(run.recipe.output);
+    core::write_durably(disk, std::filesystem::path(run.recipe.output) / "weights.json",
+                        checkpoint::to_json(report));
+  });
+}
+
+}  // namespace
+
+void take_weights(Run& run) {
+  if (!run.recipe.model.weights) return;
+  const NamedTensors own = run.learner.tensors();
+  // Not blank: the weights may leave some of it as it was initialised.
+  const NamedTensors tensors =
+      gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, own);
+  if (run.group->rank() == 0) load(run, tensors);
+  if (!run.learner.parts.empty()) {  // otherwise they come as every initial model
+    replicate(*run.group, values(tensors), "initial weights");
+    take_parts(run.learner.parts, tensors, own);
+  }
+}
+
+}  // namespace scaletrain::train

@@ -1,0 +1,349 @@
+#include "lib/train/loop/reporter.h"
+
+#include <fmt/format.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "lib/core/disk/disk.h"
+#include "lib/core/log.h"
+#include "lib/core/text/shell_word.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
+#include "lib/core/version.h"
+#include "lib/data/loader/image_sizes.h"
+#include "lib/dist/device.h"
+#include "lib/dist/send.h"
+#include "lib/observe/environment.h"
+#include "lib/observe/terminal.h"
+#include "lib/recipe/load.h"
+#include "lib/train/rules/early_stopping.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
+
+// Values of a record that are maxima over the ranks.
+enum Worst : std::size_t { kData, kCompute, kMemory, kRead, kDecode, kAugment, kWorst };
+
+// Returns the model's statistics by name.
+std::vector<std::pair<std::string, double>> named(const Run& run,
+                                                  const std::vector<double>& statistics) {
+  std::vector<std::pair<std::string, double>> result;
+  if (statistics.empty()) return result;
+  const std::vector<std::string> names = run.learner.model->statistics();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    result.emplace_back(names[i], statistics.at(i));
+  }
+  return result;
+}
+
+// Names the weights with which local-SGD replicas are evaluated.
+std::string weights_of_replicas(const recipe::Sync& sync) {
+  if (!sync.is_rare()) return "";
+  return sync.name == "diloco" ? "outer" : "mean";
+}
+
+// Returns the epoch of the last step before `state`.
+std::int64_t last_epoch(const format::TrainState& state) {
+  return state.step_in_epoch > 0 ? state.epoch : state.epoch - 1;
+}
+
+}  // namespace
+
+Reporter::Reporter(Run& run, const core::WorkerEnv& env,
+                   const std::optional<std::filesystem::path>& resume, bool late)
+    : run_(run),
+      sizes_(run.batch.sizes()),
+      attempt_(env.attempt),
+      lines_(*run.group, late),
+      console_fd_(env.console_fd.value_or(STDERR_FILENO)),
+      checkpoint_(resume.value_or("").string()),
+      resume_command_(env.resume_command.empty()
+                          ? "scaletrain resume " + core::shell_word(run.recipe.output)
+                          : env.resume_command) {
+  if (env.rank != 0) return;
+  const std::filesystem::path folder = run.recipe.output;
+  observe::EnvironmentFacts facts;
+  facts.versions = {{"scaletrain", core::version()}, {"torch", TORCH_VERSION}};
+  facts.devices = {dist::device_name(run.group->device())};
+  facts.world_size = env.world_size;
+  facts.command = observe::command_line(::getppid());
+  files_ = {{folder / "environment.json", observe::environment_json(facts)},
+            {folder / "recipe.json", recipe::to_json(run.recipe)}};
+  for (const auto& [path, text] : files_) {
+    // The launcher has written a new run's recipe, except what it cannot know.
+    const bool is_there = !resume && run.state.auto_per_device == 0;
+    if (!is_there || path.filename() != "recipe.json") write_file(path, text);
+  }
+  metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl", run.housekeeping);
+  progress_ = std::make_unique<observe::Progress>(
+      console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
+                                         .steps_per_epoch = run.length.steps_per_epoch,
+                                         .epoch_shift = run.length.epoch_shift,
+                                         .growing = run.length.growing.get()});
+}
+
+Reporter::~Reporter() = default;
+
+void Reporter::step(const StepResult& result, double seconds, bool first, bool due) {
+  const std::int64_t batch = sizes_.of_step(result.facts.step);
+  ++window_steps_;
+  window_samples_ += batch;
+  own_samples_ += batch;
+  window_s_ += seconds;
+  own_s_ += seconds;
+  window_data_s_ += result.facts.data_s;
+  window_stages_ += result.facts.stages;
+  window_exchanged_ += result.facts.exchanged_bytes;
+  if (!result.has_targets) count_without_targets(result);
+  if (first || due) {
+    const auto steps = static_cast<double>(window_steps_);
+    const double samples = static_cast<double>(run_.batch.micro_steps(window_samples_)) *
+                           static_cast<double>(run_.batch.per_device);
+    std::array<double, kWorst> own{};
+    own[kData] = window_data_s_ / steps;
+    own[kCompute] = (window_s_ - window_data_s_) / steps;
+    own[kMemory] = static_cast<double>(dist::peak_memory_bytes(run_.group->device()));
+    own[kRead] = window_stages_.read_s / samples;
+    own[kDecode] = window_stages_.decode_s / samples;
+    own[kAugment] = window_stages_.augment_s / samples;
+    const at::Tensor worst = dist::send(own, run_.group->device());
+    run_.group->all_reduce_max(worst, "slowest rank").wait();
+    lines_.push(worst, record(result));
+    if (auto line = lines_.next()) write(std::move(*line));
+    window_steps_ = window_samples_ = window_exchanged_ = 0;
+    window_s_ = window_data_s_ = 0;
+    window_stages_ = {};
+  }
+  if (speaks()) progress_->tick(result.facts.step + 1, result.loss, result.facts.lr);
+}
+
+void Reporter::count_without_targets(const StepResult& result) {
+  if (++empty_steps_ > 1) return;
+  note(fmt::format(
+      "warning: step {} learned nothing, and its loss of 0 says nothing: no target of its batch "
+      "carries a loss; the summary counts such steps",
+      result.facts.step + 1));
+}
+
+void Reporter::drain() {
+  while (auto line = lines_.drain()) write(std::move(*line));
+}
+
+void Reporter::write(Outcomes<observe::TrainRecord>::Outcome line) {
+  if (!speaks()) return;
+  observe::TrainRecord& record = line.facts;
+  record.data_time = line.sums[kData];
+  record.compute_time = line.sums[kCompute];
+  record.read_time = line.sums[kRead];
+  record.decode_time = line.sums[kDecode];
+  record.augment_time = line.sums[kAugment];
+  record.memory_bytes = static_cast<std::int64_t>(line.sums[kMemory]);
+  keep_files();
+  metrics_->write(record);
+  progress_->train(record);
+}
+
+std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
+  const recipe::Data& data = run_.recipe.data;
+  if (!data.resize_ramp) return std::nullopt;
+  return data::plan_image_sizes(data.image_size, data.resize_ramp, run_.length.steps_per_epoch)
+      .at(run_.length.place(step));
+}
+
+// Returns the record of the window that ends here, without the maxima over the ranks.
+observe::TrainRecord Reporter::record(const StepResult& result) const {
+  const format::TrainState& state = run_.state;
+  const std::int64_t step = result.facts.step + 1;
+  const bool is_apart = run_.sync && run_.sync->is_apart();
+  const bool exchanges = is_apart || run_.mesh->gradients().world_size() > 1;
+  return {
+      .attempt = attempt_,
+      .step = step,
+      .epoch = run_.length.place(result.facts.step) / run_.length.steps_per_epoch,
+      .samples = sizes_.samples_before(step),
+      .loss = result.loss,
+      .lr = result.facts.lr,
+      .weight_decay = result.facts.weight_decay,
+      .image_size = image_size_of(result.facts.step),
+      .batch = run_.batch.ramp ? std::optional(sizes_.of_step(result.facts.step)) : std::nullopt,
+      .grad_norm = result.grad_norm,
+      .loss_scale = result.loss_scale,
+      .model = named(run_, result.statistics),
+      .samples_per_s = static_cast<double>(window_samples_) / window_s_,
+      .exchanged_bytes = exchanges ? std::optional(window_exchanged_) : std::nullopt,
+      .order_digest = state.order_digest,
+      .skipped_samples = state.skipped_samples,
+      .replica = is_apart ? std::optional(0) : std::nullopt};
+}
+
+bool Reporter::write_file(const std::filesystem::path& path, const std::string& text) {
+  return run_.housekeeping->attempt("the run goes on without that file", [&] {
+    core::WatchedDisk disk = run_.disk();
+    disk.make_folders(path.parent_path());
+    core::write_durably(disk, path, text);
+  });
+}
+
+// Somebody may have removed them, or the whole folder.
+void Reporter::keep_files() {
+  for (const auto& [path, text] : files_) {
+    std::error_code unknown;
+    if (std::filesystem::exists(path, unknown) || unknown) continue;
+    if (!write_file(path, text)) continue;
+    core::warn("{}: was removed while the run goes on: it is written again", path.string());
+  }
+}
+
+void Reporter::eval(const std::string& split, const EvalResult& result,
+                    const format::TrainState& model) {
+  if (!speaks()) return;
+  const observe::EvalRecord record{.attempt = attempt_,
+                                   .split = split,
+                                   .step = model.step,
+                                   .epoch = last_epoch(model),
+                                   .measures = result.measures,
+                                   .count = result.count,
+                                   .counted = run_.task->row().counted,
+                                   .skipped = result.skipped,
+                                   .weights = weights_of_replicas(run_.recipe.sync)};
+  metrics_->write(record);
+  progress_->eval(record);
+  if (split == "test") {
+    test_ = observe::RunSummary::Test{.measures = result.measures,
+                                      .count = result.count,
+                                      .counted = record.counted,
+                                      .step = model.step};
+  }
+}
+
+void Reporter::saved(const checkpoint::Saved& saved) {
+  checkpoint_ = saved.path.string();
+  if (!speaks()) return;
+  progress_->note(fmt::format("saved {} in {:.2f} s, for which training waited {:.3f} s",
+                              checkpoint_, saved.write_s, saved.stall_s));
+  metrics_->write(observe::SaveRecord{.attempt = attempt_,
+                                      .step = saved.step,
+                                      .bytes = saved.bytes,
+                                      .linked_bytes = saved.linked_bytes,
+                                      .stall_s = saved.stall_s,
+                                      .write_s = saved.write_s});
+}
+
+void Reporter::mirrored(const mirror::Copied& copied) {
+  if (!speaks()) return;
+  const std::string place = core::shown_path(run_.recipe.checkpoint.mirror);
+  progress_->note(
+      copied.bytes > 0
+          ? fmt::format("copied the checkpoint of step {} to {}, {:.2f} s after it was "
+                        "saved",
+                        copied.step, place, copied.seconds)
+          : fmt::format("{} has the checkpoint of step {} already", place, copied.step));
+  metrics_->write(observe::MirrorRecord{.attempt = attempt_,
+                                        .step = copied.step,
+                                        .bytes = copied.bytes,
+                                        .copy_s = copied.seconds,
+                                        .behind = copied.behind});
+}
+
+void Reporter::replicated(std::int64_t step, const replica::Replicated& copies) {
+  if (!speaks()) return;
+  progress_->note(fmt::format("the checkpoint of step {} is in the memory of {}", step,
+                              core::counted(copies.nodes, "node")));
+  metrics_->write(observe::ReplicaRecord{
+      .attempt = attempt_, .step = step, .bytes = copies.bytes, .nodes = copies.nodes});
+}
+
+void Reporter::note(const std::string& text) {
+  if (speaks()) progress_->note(text);
+}
+
+void Reporter::skipped(const StepResult& result) {
+  if (!speaks()) return;
+  if (result.overflowed()) {
+    progress_->note(fmt::format(
+        "step {} was left out on all ranks: its gradients are too large for a loss scale of {:g}, "
+        "which falls",
+        result.facts.step + 1, *result.loss_scale));
+    return;
+  }
+  progress_->note(
+      fmt::format("warning: step {} was left out on all ranks: loss {}, gradient norm {}",
+                  result.facts.step + 1, result.loss, result.grad_norm));
+}
+
+void Reporter::slow(const SlowRanks& slow) {
+  if (!speaks()) return;
+  for (observe::Straggler rank : slow.ranks) {
+    if (run_.goes_apart) {  // it is counted among those of rank 0's replica
+      rank.rank = run_.mesh->plan().replica_group(0).at(static_cast<std::size_t>(rank.rank));
+    }
+    progress_->note(fmt::format(
+        "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
+        "the median rank's is {:.4f} s",
+        rank.rank, rank.phase, rank.seconds, rank.median));
+    metrics_->write(observe::StragglerRecord{.attempt = attempt_, .step = slow.step, .slow = rank});
+  }
+}
+
+void Reporter::lost_replica(int replica, std::int64_t step, std::int64_t left) {
+  if (!speaks()) return;
+  progress_->note(
+      fmt::format("warning: replica {} is lost, with what it learned after step {}; {} go on: the "
+                  "rest of its samples is not trained on",
+                  replica, step, left));
+  metrics_->write(observe::LostReplicaRecord{.attempt = attempt_,
+                                             .step = run_.state.step,
+                                             .replica = replica,
+                                             .kept_step = step,
+                                             .left = left});
+}
+
+void Reporter::finished() {
+  if (!speaks()) return;
+  nlohmann::ordered_json file{{"step", run_.state.step}, {"epoch", run_.state.epoch}};
+  if (const std::string early = early_end(run_.recipe, run_.state); !early.empty()) {
+    file["early"] = early;
+  }
+  if (test_) {
+    for (const auto& [measure, value] : test_->measures) file["test_" + measure->name] = value;
+    file["test_step"] = test_->step;
+  }
+  write_file(std::filesystem::path(run_.recipe.output) / "finished.json", file.dump(2) + "\n");
+}
+
+void Reporter::summary(const std::string& stopped) {
+  if (!speaks()) return;
+  progress_.reset();  // ends the bar's line
+  const format::TrainState& state = run_.state;
+  observe::RunSummary summary{
+      .name = run_.recipe.name,
+      .stopped = stopped,
+      .early = early_end(run_.recipe, state),
+      .step = state.step,
+      .trained_s = state.trained_s,
+      .samples_per_s = own_s_ > 0 ? static_cast<double>(own_samples_) / own_s_ : 0,
+      .skipped_steps = state.skipped_steps,
+      .skipped_samples = state.skipped_samples,
+      .empty_steps = empty_steps_,
+      .housekeeping_failures = run_.housekeeping->failures(),
+      .weights_differences = run_.weights_differences,
+      .best = std::nullopt,
+      .test = test_,
+      .checkpoint = checkpoint_,
+      .run = run_.recipe.output,
+      .resume = resume_command_};
+  if (state.best_step >= 0) {
+    const std::string& metric = run_.recipe.checkpoint.best.metric;
+    summary.best = observe::RunSummary::Best{
+        .measured = {run_.task->row().measure(metric), state.best_metric}, .step = state.best_step};
+  }
+  observe::offer(console_fd_, observe::summary_text(summary), kSummaryWaitMs);
+}
+
+}  // namespace scaletrain::train

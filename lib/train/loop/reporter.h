@@ -1,0 +1,91 @@
+// Reports of rank 0: metrics.jsonl, progress, the closing summary. Other ranks write nothing.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lib/checkpoint/saver.h"
+#include "lib/core/clock.h"
+#include "lib/core/job/worker_env.h"
+#include "lib/mirror/mirror.h"
+#include "lib/observe/metrics.h"
+#include "lib/observe/progress.h"
+#include "lib/observe/stragglers.h"
+#include "lib/observe/summary.h"
+#include "lib/replica/finish.h"
+#include "lib/train/loop/evaluate.h"
+#include "lib/train/rules/outcomes.h"
+#include "lib/train/rules/straggler_watch.h"
+#include "lib/train/run/run.h"
+#include "lib/train/run/step.h"
+
+namespace scaletrain::train {
+
+class Reporter {
+ public:
+  // Rank 0 writes environment.json into the run's folder, and for a run that goes on from the
+  // checkpoint `resume` recipe.json anew: what is trained now, all of which could be loaded.
+  // `late`: each line is held back until the next step's result is known.
+  Reporter(Run& run, const core::WorkerEnv& env, const std::optional<std::filesystem::path>& resume,
+           bool late);
+  ~Reporter();
+
+  // After every step, when its result is known; the run's state counts that. `first`: the first
+  // step of this process, which is always recorded. Every rank calls it: when a record is due, the
+  // ranks reduce their slowest times asynchronously. The line is written at once, or when late by
+  // drain().
+  void step(const StepResult& result, double seconds, bool first, bool due);
+  // Writes the lines that were held back.
+  void drain();
+  // `model`: where training stood with the model that was looked at.
+  void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
+  void saved(const checkpoint::Saved& saved);
+  void mirrored(const mirror::Copied& copied);
+  void replicated(std::int64_t step, const replica::Replicated& copies);
+  void note(const std::string& text);  // a line for a person
+  void skipped(const StepResult& result);
+  void slow(const SlowRanks& slow);
+  // Reports a lost replica: the weights contain its steps up to `step`; `left` replicas remain.
+  void lost_replica(int replica, std::int64_t step, std::int64_t left);
+  // RUN/finished.json: this run is done, and a resume has nothing left to do.
+  void finished();
+  // The last lines; `stopped` says why it ended early, empty where it did not.
+  void summary(const std::string& stopped);
+
+ private:
+  bool speaks() const { return progress_ != nullptr; }
+  observe::TrainRecord record(const StepResult& result) const;
+  // nullopt: it does not change.
+  std::optional<std::int64_t> image_size_of(std::int64_t step) const;
+  void write(Outcomes<observe::TrainRecord>::Outcome line);
+  bool write_file(const std::filesystem::path& path, const std::string& text);
+  // Counts a step whose batch had no target, and says so of the first.
+  void count_without_targets(const StepResult& result);
+  void keep_files();
+
+  Run& run_;
+  core::BatchSizes sizes_;
+  int attempt_;
+  Outcomes<observe::TrainRecord> lines_;  // with what was slowest, which they lack
+  std::unique_ptr<observe::MetricsWriter> metrics_;
+  std::unique_ptr<observe::Progress> progress_;
+  int console_fd_;
+  std::map<std::filesystem::path, std::string> files_;  // full text; the run keeps them
+
+  // Since the line before.
+  std::int64_t window_steps_ = 0, window_samples_ = 0, window_exchanged_ = 0;
+  double window_s_ = 0, window_data_s_ = 0;
+  data::StageTimes window_stages_;
+  // Totals of this process.
+  std::int64_t own_samples_ = 0;
+  std::int64_t empty_steps_ = 0;
+  double own_s_ = 0;
+  std::string checkpoint_;
+  std::string resume_command_;
+  std::optional<observe::RunSummary::Test> test_;
+};
+
+}  // namespace scaletrain::train

@@ -1,0 +1,367 @@
+#include "lib/train/loop/trainer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "lib/core/clock.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/dist/out_of_memory.h"
+#include "lib/train/build/build.h"
+#include "lib/train/loop/means.h"
+#include "lib/train/model/mean_plan.h"
+#include "lib/train/rules/early_stopping.h"
+#include "lib/train/rules/lost_positions.h"
+#include "lib/train/rules/plateau.h"
+#include "lib/train/rules/ranking.h"
+#include "lib/train/state/mean_in_place.h"
+#include "lib/train/state/snapshot.h"
+#include "lib/train/tune/batch_search.h"
+#include "lib/train/tune/memory_advice.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr int kMaxSkippedInARow = 10;  // then training has diverged
+constexpr double kUsualGraceS = 30;
+constexpr double kOfGrace = 0.8;  // for the last copy; the rest is for the end of all ranks
+
+}  // namespace
+
+Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
+                 const std::optional<std::filesystem::path>& resume, core::Beat beat,
+                 const nn::Factories& models, const std::function<void()>& before_apart)
+    : Trainer(build_run(
+                  std::move(recipe), env, resume, std::move(beat), models,
+                  [&](Run& run) { choose_per_device(run, env, models); }, before_apart),
+              env, resume) {}
+
+Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
+                 const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
+    : run_(std::move(run)),
+      late_(late.value_or(!run_->group->device().is_cpu())),
+      grace_s_(env.grace_s > 0 ? env.grace_s : kUsualGraceS),
+      best_by_(best_measure(run_->recipe)),
+      sizes_(run_->batch.sizes()),
+      reporter_(*run_, env, resume, late_),
+      bad_samples_(run_->recipe, env.rank, run_->housekeeping),
+      steps_(step_parts(*run_, [this] { saves_.await_copies(); }), late_),
+      profile_(run_->recipe.profile, run_->group->device(),
+               std::filesystem::path(run_->recipe.output) / "profile" /
+                   fmt::format("rank-{}.json", env.rank),
+               [this](const std::string& text) { reporter_.note(text); }),
+      stragglers_(*run_->group, run_->beat, late_),
+      meetings_(*run_, grace_s_),
+      log_every_(run_->recipe.log_every, run_->length),
+      validate_every_(run_->recipe.validate_every, run_->length),
+      saves_(*run_, reporter_, env),
+      lost_before_(run_->state.lost_positions),
+      seconds_(run_->state.seen_s) {
+  if (env.rank != 0) return;
+  warn_of_warmup(run_->recipe, run_->length);
+  if (run_->recipe.sync.is_async() && run_->sync->is_apart()) {
+    reporter_.note(
+        "async: replicas exchange weights when each of them can: neither the bits nor the order of "
+        "samples are those of another run; loss and gradients shown are replica 0's");
+  }
+  const std::string advice = recipe::batch_norm_advice(run_->recipe.model, run_->batch);
+  if (!advice.empty()) core::warn("{}", advice);
+}
+
+core::ExitCode Trainer::run() {
+  try {
+    return train();
+  } catch (const core::Error&) {
+    saves_.finish_after_failure();
+    throw;
+  } catch (const std::exception& error) {
+    saves_.finish_after_failure();
+    if (!dist::is_out_of_memory(error)) throw;
+    const units::MemoryUse use = first_memory_ ? first_memory_->peak_of_each() : units::MemoryUse();
+    const StepMemory memory = step_memory(*run_, use);
+    const std::vector<std::string> advice = memory_advice(run_->recipe, run_->batch, memory);
+    throw core::OutOfMemoryError(
+        fmt::format("rank {}: step {}", run_->group->job_rank(), run_->state.step + 1),
+        fmt::format("{}; a step's tensors: {}", dist::text_of(error), memory_text(memory)),
+        advice.empty()
+            ? dist::kLessMemory
+            : fmt::format("each of these needs about so much less: {}", fmt::join(advice, "; ")));
+  }
+}
+
+core::ExitCode Trainer::train() {
+  const format::TrainState& state = run_->state;
+  if (state.validation_due) meetings_.share(/*validates=*/true, /*saves=*/true);
+  if (state.validation_due && !run_->only_trains() && validate_saved()) saves_.save();
+  while (state.step < run_->length.total_steps && !meetings_.is_at_stop(stop_) &&
+         early_end(run_->recipe, state).empty()) {
+    const double before = seconds_;
+    train_step();
+    const bool last = state.step == run_->length.total_steps;
+    validates_ = validates_ || last || validate_every_.due(state.step, before, seconds_);
+    const bool asked = std::exchange(save_asked_, false);
+    saves_now_ = saves_now_ || saves_.due(state.step, before, seconds_, asked);
+    if (run_->sync && !run_->sync->is_exchanged_after(state.step)) {
+      saves_.look();
+      continue;
+    }
+    const bool validates = std::exchange(validates_, false);
+    const bool saves = std::exchange(saves_now_, false);
+    if (validates || saves) drain();
+    meetings_.share(validates, saves || last);
+    if (run_->only_trains()) continue;
+    look_at_replicas();
+    const bool best = validates && validate();
+    if (saves || best) {
+      saves_.save();
+      save_asked_ = false;  // clears a request from a late step
+    }
+    saves_.look();
+  }
+  saves_.await_copies();
+  drain();
+  profile_.finish();
+  return stop_ == core::StopReason::kNone ? finish() : stop();
+}
+
+// Records positions that decoupled replicas did not reach; reports replicas that are lost.
+void Trainer::look_at_replicas() {
+  if (!run_->sync || !run_->sync->is_apart() || run_->group->job_rank() != 0) return;
+  const std::vector<parallel::ReplicaPlace> places = run_->sync->places();
+  run_->state.lost_positions = lost_before_;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const int replica = static_cast<int>(i);
+    append_lost_positions({.replica = replica,
+                           .replicas = static_cast<int>(places.size()),
+                           .readers = run_->mesh->plan().readers_of_copy(),
+                           .from = places[i].steps,
+                           .to = run_->state.step},
+                          run_->length, run_->batch, run_->state.lost_positions);
+    if (!places[i].is_lost || !lost_replicas_.insert(replica).second) continue;
+    reporter_.lost_replica(replica, places[i].steps,
+                           std::ranges::count(places, false, &parallel::ReplicaPlace::is_lost));
+  }
+}
+
+// One that was due, and the replicas have stopped before they were to exchange.
+bool Trainer::misses_validation() const {
+  const recipe::Data& data = run_->recipe.data;
+  return validates_ && run_->sync && run_->sync->rounds() != nullptr &&
+         (data.val || !data.extra.empty());
+}
+
+void Trainer::train_step() {
+  if (first_memory_) return take_step();
+  first_memory_ = std::make_shared<units::MemoryMeter>(run_->group->device().type());
+  const units::MemoryWatch watch(first_memory_);
+  take_step();
+}
+
+void Trainer::take_step() {
+  format::TrainState& state = run_->state;
+  profile_.step_begins();
+  const core::SteadyTime start = core::now();
+  steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks());
+  const std::optional<StepResult> result = steps_.next();
+  busy_s_ += core::seconds_since(start);
+  state.samples += sizes_.of_step(state.step);
+  ++state.step;
+  if (run_->length.growing) {
+    stand_at(*run_->length.growing, state);
+  } else if (++state.step_in_epoch == run_->length.steps_per_epoch) {
+    state.step_in_epoch = 0;
+    ++state.epoch;
+  }
+  if (result) collect(*result);
+  profile_.step_ended();
+}
+
+void Trainer::drain() {
+  run_->engine->settle();
+  for (;;) {
+    const core::SteadyTime start = core::now();
+    const std::optional<StepResult> result = steps_.drain();
+    busy_s_ += core::seconds_since(start);
+    if (!result) break;
+    collect(*result);
+  }
+  report_late();
+}
+
+void Trainer::report_late() {
+  reporter_.drain();
+  while (const std::optional<SlowRanks> slow = stragglers_.drain()) reporter_.slow(*slow);
+}
+
+void Trainer::collect(const StepResult& result) {
+  report_late();  // records of the previous step
+  format::TrainState& state = run_->state;
+  const double seconds = std::exchange(busy_s_, 0);
+  const double seconds_before = std::exchange(seconds_, result.trained_s);
+  state.seen_s = result.trained_s;
+  state.order_digest += result.digest;
+  state.trained_s += seconds;
+  state.skipped_samples += result.skipped;
+  if (result.stop != core::StopReason::kNone) stop_ = result.stop;
+  const bool is_alone = run_->sync && run_->group->world_size() == 1;
+  const bool is_asked = is_alone && run_->sync->shall_stop();
+  if (is_asked && stop_ == core::StopReason::kNone) stop_ = core::StopReason::kTerminate;
+  save_asked_ = save_asked_ || result.save;
+  bad_samples_.record(result.facts.bad_samples);
+  if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
+
+  const std::int64_t step = result.facts.step + 1;
+  const bool last = step == run_->length.total_steps || result.stop != core::StopReason::kNone;
+  const bool due = last || log_every_.due(step, seconds_before, seconds_);
+  if (!result.finite) count_skipped(result);
+  if (result.finite) count_updates(*run_, result.facts.step);
+  reporter_.step(result, seconds, std::exchange(first_, false), due);
+  if (const std::optional<SlowRanks> slow = stragglers_.step(step)) reporter_.slow(*slow);
+  if (result.finite) skipped_in_a_row_ = 0;
+}
+
+void Trainer::count_skipped(const StepResult& result) {
+  ++run_->state.skipped_steps;
+  reporter_.skipped(result);
+  if (result.overflowed() || ++skipped_in_a_row_ < kMaxSkippedInARow) return;
+  throw core::DivergedError(
+      fmt::format("step {}", result.facts.step + 1),
+      fmt::format("loss or gradients were not finite in {} steps in a row", kMaxSkippedInARow),
+      "lower the learning rate, lengthen the warmup or clip the gradients; the checkpoints from "
+      "before are kept");
+}
+
+std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean* mean,
+                                           const format::TrainState& model) {
+  run_->beat.enter(core::Phase::kValidating);
+  std::optional<MeanInPlace> in_place;
+  if (mean != nullptr) in_place.emplace(*run_, *mean);
+  EvalResult result = evaluate(*run_, split);
+  bad_samples_.record(result.bad_samples);
+  if (result.stop != core::StopReason::kNone) {
+    stop_ = result.stop;
+    return std::nullopt;
+  }
+  const std::string name = task::name_of(split, run_->recipe.data);
+  require_samples(result, name);
+  // A test reports the run's result, whatever weights were evaluated.
+  const bool is_beside = mean != nullptr && split != task::Split::kTest;
+  reporter_.eval(is_beside ? fmt::format("{}/{}", mean->plan().name, name) : name, result, model);
+  bad_samples_.check(name, result.skipped, result.skipped + result.count);
+  return result;
+}
+
+std::optional<EvalResult> Trainer::measure_all(task::Split split) {
+  std::optional<EvalResult> counted = measure(split, nullptr, run_->state);
+  for (const auto& mean : run_->means) {
+    if (!counted) break;
+    if (!has_begun(mean->plan(), run_->state)) continue;
+    std::optional<EvalResult> of_mean = measure(split, mean.get(), run_->state);
+    const bool counts = mean == run_->means.front() && counts_ema(run_->recipe);
+    if (counts || !of_mean) counted = std::move(of_mean);
+  }
+  return counted;
+}
+
+bool Trainer::look_at_extra() {
+  const std::size_t count = run_->recipe.data.extra.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!measure_all(task::extra_split(i))) return false;
+  }
+  return true;
+}
+
+bool Trainer::validate() {
+  format::TrainState& state = run_->state;
+  const bool has_val = run_->recipe.data.val.has_value();
+  if (!has_val && run_->recipe.data.extra.empty()) return false;
+  if (validated_step_ == state.step) return false;
+  std::optional<EvalResult> result;
+  state.validation_due = !look_at_extra();  // then the run that goes on does all of it
+  if (!state.validation_due && has_val) {
+    result = measure_all(task::Split::kVal);
+    state.validation_due = !result;
+  }
+  if (state.validation_due) return false;
+  validated_step_ = state.step;
+  if (!result) return false;
+  count_validation(run_->recipe, result->measures, state);
+  look_for_plateau(run_->recipe, result->measures, state);
+  return rank_validation(*result);
+}
+
+bool Trainer::rank_validation(const EvalResult& result) {
+  format::TrainState& state = run_->state;
+  const double value = known_value(best_by_, result.measures, "/checkpoint/best/metric");
+  if (!std::isfinite(value)) return false;  // nothing is the best by that
+  if (state.best_step < 0 || best_by_.better_than(value, state.best_metric)) {
+    state.best_metric = value;
+    state.best_step = state.step;
+  }
+  return rank(state.best_steps, {state.step, value}, best_by_, run_->recipe.checkpoint.keep_best);
+}
+
+bool Trainer::validate_saved() {
+  if (!validate()) return false;
+  saves_.forget();  // its checkpoint does not say yet that it is among the best
+  return true;
+}
+
+bool Trainer::test() {
+  if (const optim::Mean* const mean = final_mean(*run_)) {
+    return measure(task::Split::kTest, mean, run_->state).has_value();
+  }
+  const std::vector<format::RankedStep>& best = run_->state.best_steps;
+  const bool is_last = best.empty() || best.front().step == run_->state.step;
+  std::optional<format::TrainState> loaded;
+  if (!is_last) loaded = load_best_model(*run_);
+  if (loaded) return measure(task::Split::kTest, nullptr, *loaded).has_value();
+  const optim::Mean* const ema = run_->recipe.ema ? run_->means.front().get() : nullptr;
+  return measure(task::Split::kTest, ema, run_->state).has_value();
+}
+
+// Validates and saves what training ended with, then tests once: the best checkpoint, where
+// validation chose one, otherwise the last; of an swa its mean.
+core::ExitCode Trainer::finish() {
+  meetings_.finish();
+  if (run_->only_trains()) {
+    run_->mesh->end("the end of a replica");
+    return core::ExitCode::kOk;
+  }
+  validate_saved();
+  if (stop_ != core::StopReason::kNone) return stop();
+  saves_.save();
+  saves_.finish();
+  if (run_->recipe.data.test && !test()) return stop();
+  reporter_.finished();
+  reporter_.summary("");
+  run_->beat.enter(core::Phase::kWaiting);
+  run_->mesh->end("the end");
+  return core::ExitCode::kOk;
+}
+
+core::ExitCode Trainer::stop() {
+  const core::SteadyTime since = meetings_.stopped_since(core::now());
+  const bool interrupted = stop_ == core::StopReason::kInterrupt;
+  meetings_.stop();
+  if (run_->only_trains()) {
+    run_->mesh->end("the stop of a replica");
+    return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
+  }
+  look_at_replicas();
+  run_->state.validation_due = run_->state.validation_due || misses_validation();
+  const double for_copy_s = kOfGrace * grace_s_;
+  saves_.save();
+  saves_.finish(for_copy_s - core::seconds_since(since));
+  reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
+  run_->beat.enter(core::Phase::kWaiting);
+  run_->mesh->end("the stop");
+  return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
+}
+
+}  // namespace scaletrain::train

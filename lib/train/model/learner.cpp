@@ -1,0 +1,101 @@
+#include "lib/train/model/learner.h"
+
+#include <utility>
+
+#include "lib/core/log.h"
+#include "lib/dist/device.h"
+#include "lib/recipe/recipe.h"
+#include "lib/train/model/freeze.h"
+#include "lib/train/model/number_types.h"
+#include "lib/train/rules/parameter_rules.h"
+
+namespace scaletrain::train {
+
+NamedTensors Learner::buffers() const {
+  NamedTensors result;
+  for (const auto& item : model->named_buffers()) result[item.key()] = item.value();
+  return result;
+}
+
+NamedTensors Learner::tensors() const {
+  NamedTensors result = buffers();
+  for (const auto& item : model->named_parameters()) result[item.key()] = item.value().detach();
+  return result;
+}
+
+NamedTensors Learner::evaluation_weights() const {
+  return optimizer && is_trained ? optimizer->evaluation_weights() : NamedTensors();
+}
+
+bool Learner::has_evaluation_weights() const {
+  return optimizer && is_trained && optimizer->has_evaluation_weights();
+}
+
+void Learner::end_training(const NamedTensors& own) {
+  for (const auto& [name, weight] : evaluation_weights()) own.at(name).copy_(weight);
+  is_trained = false;
+}
+
+std::vector<units::NamedParameter> Learner::parameters() const {
+  const auto named = model->named_parameters();
+  const std::set<std::string> outer = outer_parameters(*model);
+  std::vector<units::NamedParameter> result;
+  result.reserve(named.size());
+  const std::string head = model->weight_rules().head;
+  for (const auto& item : named) {
+    if (!item.value().requires_grad()) continue;
+    const auto scale = lr_scales.find(item.key());
+    result.push_back({.name = item.key(),
+                      .tensor = item.value(),
+                      .shape = item.value().sizes().vec(),
+                      .decays = model->decays(item.key()),
+                      .is_head = !head.empty() && item.key().starts_with(head + "."),
+                      .lr_scale = scale == lr_scales.end() ? 1 : scale->second,
+                      .hidden = !outer.contains(item.key()),
+                      .counts = counts_whole});
+    const auto part = parts.find(item.key());
+    if (part == parts.end()) continue;
+    units::NamedParameter& cut = result.back();
+    cut.shape = part->second.shape;
+    cut.pieces = part->second.pieces();
+    cut.counts = true;
+  }
+  apply_groups(groups, result);
+  return result;
+}
+
+Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
+                      std::int64_t global_batch, const nn::Factories& models,
+                      const dist::Mesh* mesh, Values values) {
+  Learner learner;
+  PartOfModel part = make_part(recipe, mesh, models, values);
+  learner.model = std::move(part.model);
+  learner.parts = std::move(part.parts);
+  learner.counts_whole = mesh == nullptr || mesh->coordinate(core::Axis::kTensor) == 0;
+  learner.model->to(device);
+  freeze(recipe.model, *learner.model);
+  learner.lr_scales = lr_scales(recipe.optimizer.layer_decay, *learner.model);
+  learner.groups = recipe.optimizer.groups;
+  learner.precision =
+      precision::make_precision(recipe.precision, {device, dist::compute_capability(device)});
+  convert_weights(*learner.model, *learner.precision, values == Values::kBlank);
+  set_linear_products(*learner.model, *learner.precision, recipe.precision);
+  learner.schedule = std::make_unique<optim::Schedule>(
+      recipe.schedule, optim::scaled_lr(recipe.optimizer, global_batch),
+      optim::ScheduleSpan{.total_steps = length.schedule_end(),
+                          .steps_per_epoch = length.steps_per_epoch});
+  return learner;
+}
+
+void warn_of_warmup(const recipe::Recipe& recipe, const Length& length) {
+  if (!recipe.schedule.warmup) return;
+  const std::int64_t total = length.schedule_end();
+  const std::int64_t steps = optim::duration_steps(*recipe.schedule.warmup, length.steps_per_epoch);
+  if (steps <= total) return;
+  core::warn(
+      "the warmup of {} steps is longer than the training of {}: the learning rate never "
+      "reaches its peak",
+      steps, total);
+}
+
+}  // namespace scaletrain::train

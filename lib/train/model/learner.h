@@ -1,0 +1,67 @@
+// The model, and what changes it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/dist/mesh.h"
+#include "lib/nn/model.h"
+#include "lib/optim/optimizer.h"
+#include "lib/optim/schedule.h"
+#include "lib/precision/precision.h"
+#include "lib/recipe/sections/optimizer.h"
+#include "lib/train/model/buffers.h"
+#include "lib/train/model/tensor_layout.h"
+#include "lib/train/rules/length.h"
+#include "lib/units/named_parameter.h"
+#include "lib/units/tensor_part.h"
+
+namespace scaletrain::recipe {
+struct Recipe;
+}
+
+namespace scaletrain::train {
+
+struct Learner {
+  std::shared_ptr<nn::Model> model;
+  // Tensor-parallel shards: the slices of the full tensors that its tensors are, and true if this
+  // rank is the one that counts tensors that every tensor-parallel rank has.
+  units::TensorParts parts = {};
+  bool counts_whole = true;
+  std::map<std::string, double> lr_scales;  // factors by parameter (lib/train/model/freeze.h)
+  std::vector<recipe::OptimizerGroup> groups;
+  std::unique_ptr<precision::Precision> precision;
+  std::unique_ptr<optim::Schedule> schedule;
+  std::unique_ptr<optim::Optimizer> optimizer;  // for parameters that this rank owns
+  bool is_trained = true;                       // until end_training()
+
+  NamedTensors buffers() const;  // the model's own
+  NamedTensors tensors() const;  // its parameters and buffers
+  // Returns weights, by name, that evaluation and saved models use in place of the trained ones
+  // (lib/optim/optimizer.h).
+  NamedTensors evaluation_weights() const;
+  bool has_evaluation_weights() const;
+  // Makes these the parameters, for good; of what ranks hold together, `own` is this rank's.
+  void end_training() { end_training(tensors()); }
+  void end_training(const NamedTensors& own);
+  // Its parameters that are trained, by their whole shapes: what decays is decided by these. Throws
+  // core::RecipeError for a group that no parameter fits.
+  std::vector<units::NamedParameter> parameters() const;
+};
+
+// Builds the recipe's model, freshly initialised, without the optimizer. `global_batch`: batch size
+// that may scale the learning rate; `models` makes the model, on a mesh as far as this rank has it.
+Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
+                      std::int64_t global_batch,
+                      const nn::Factories& models = nn::built_in_factories(),
+                      const dist::Mesh* mesh = nullptr, Values values = Values::kInitial);
+
+// Warns of a warmup that does not end before the training does: a trial of a few steps is a fair
+// use of a recipe; the same by mistake trains nothing.
+void warn_of_warmup(const recipe::Recipe& recipe, const Length& length);
+
+}  // namespace scaletrain::train

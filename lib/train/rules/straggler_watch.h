@@ -1,0 +1,46 @@
+// Finds slow ranks while training goes on: every ten steps the ranks exchange their own times.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lib/core/process/beat.h"
+#include "lib/dist/group.h"
+#include "lib/observe/stragglers.h"
+#include "lib/train/rules/outcomes.h"
+
+namespace scaletrain::train {
+
+// The ranks that ten steps have shown to be slow, each reported once.
+struct SlowRanks {
+  std::int64_t step = 0;  // the last of the ten, from 1
+  std::vector<observe::Straggler> ranks;
+};
+
+class StragglerWatch {
+ public:
+  // Both must outlive it. `late`: what an exchange shows is held back until the next step's result
+  // is known.
+  StragglerWatch(dist::Group& group, core::Beat& beat, bool late)
+      : group_(group), beat_(beat), times_(group, late) {}
+
+  // After every step, whose number is `step`; every rank calls it. After every ten steps the ranks
+  // exchange their times asynchronously. The result is returned at once or, when late, by drain();
+  // all ranks report the same.
+  std::optional<SlowRanks> step(std::int64_t step);
+  // Returns the result of the oldest exchange that was held back; nullopt if there is none.
+  std::optional<SlowRanks> drain() { return slow_among(times_.drain()); }
+
+ private:
+  using Times = Outcomes<std::int64_t>;  // times of all ranks; the step
+  std::optional<SlowRanks> slow_among(const std::optional<Times::Outcome>& times);
+
+  dist::Group& group_;
+  core::Beat& beat_;
+  Times times_;
+  int steps_ = 0;
+  observe::Stragglers stragglers_;
+};
+
+}  // namespace scaletrain::train

@@ -1,0 +1,67 @@
+#include "lib/train/rules/vote.h"
+
+#include <array>
+
+#include "lib/dist/send.h"
+
+namespace scaletrain::train {
+namespace {
+
+// Slots of the exchanged vector. Doubles add integers exactly up to 2^53, so the digest travels as
+// its two halves, each below 2^32: exact for 2^21 ranks.
+enum Slot : std::int64_t {
+  kLossSum,
+  kTargets,
+  kTerminate,
+  kInterrupt,
+  kDigestLow,
+  kDigestHigh,
+  kSkipped,
+  kTrained,
+  kSave,
+  kSlots
+};
+static_assert(kSlots == VoteExchange::kSize);
+
+constexpr std::uint64_t kLowHalf = 0xFFFFFFFF;
+
+}  // namespace
+
+VoteExchange::VoteExchange(dist::Group& group, const Vote& own, const at::Tensor& loss_sum) {
+  std::array<double, kSlots> slots{};
+  slots[kTargets] = own.targets;
+  slots[kTerminate] = own.stop == core::StopReason::kTerminate ? 1 : 0;
+  slots[kInterrupt] = own.stop == core::StopReason::kInterrupt ? 1 : 0;
+  slots[kDigestLow] = static_cast<double>(own.digest & kLowHalf);
+  slots[kDigestHigh] = static_cast<double>(own.digest >> 32);
+  slots[kSkipped] = static_cast<double>(own.skipped);
+  slots[kTrained] = group.rank() == 0 ? own.trained_s : 0;
+  slots[kSave] = own.save ? 1 : 0;
+  sums_ = dist::send(slots, group.device());
+  sums_.select(0, kLossSum).copy_(loss_sum);
+  pending_ = group.all_reduce_sum(sums_, "vote");
+}
+
+const at::Tensor& VoteExchange::sums() {
+  pending_.wait();
+  return sums_;
+}
+
+Voted read_votes(std::span<const double> sums) {
+  Voted voted;
+  voted.loss_sum = sums[kLossSum];
+  Vote& vote = voted.vote;
+  vote.targets = sums[kTargets];
+  if (sums[kTerminate] > 0) vote.stop = core::StopReason::kTerminate;
+  if (sums[kInterrupt] > 0) vote.stop = core::StopReason::kInterrupt;
+  vote.digest = static_cast<std::uint64_t>(sums[kDigestLow]) +
+                (static_cast<std::uint64_t>(sums[kDigestHigh]) << 32);
+  vote.skipped = static_cast<std::int64_t>(sums[kSkipped]);
+  vote.trained_s = sums[kTrained];
+  vote.save = sums[kSave] > 0;
+  return voted;
+}
+
+at::Tensor loss_among(const at::Tensor& sums) { return sums.select(0, kLossSum); }
+
+}  // namespace scaletrain::train

@@ -1,0 +1,49 @@
+// Step consensus: one small asynchronous all-reduce during backward, so that all ranks agree.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+
+#include "lib/core/process/signals.h"
+#include "lib/dist/group.h"
+
+namespace scaletrain::train {
+
+// One rank's contribution to the consensus on a step; sums over the ranks after the all-reduce.
+struct Vote {
+  double targets = 0;  // sum over the step's micro-batches: task::Task::weight_of()
+  core::StopReason stop = core::StopReason::kNone;  // the strongest that any rank heard
+  std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
+  std::int64_t skipped = 0;                         // bad samples
+  double trained_s = 0;  // rank 0's clock, so that all ranks see the same time
+  bool save = false;     // rank 0 asks for a checkpoint behind this step
+};
+
+class VoteExchange {
+ public:
+  // Starts the exchange of `own` and of `loss_sum`, a 0-dim double on the group's device; every
+  // rank calls it at the same point of a step. Only queues work.
+  VoteExchange(dist::Group& group, const Vote& own, const at::Tensor& loss_sum);
+
+  // The sums over the ranks, kSize doubles on the device, when the exchange is over.
+  const at::Tensor& sums();
+
+  static constexpr std::int64_t kSize = 9;
+
+ private:
+  at::Tensor sums_;
+  dist::Pending pending_;
+};
+
+// Consensus on a step, equal on all ranks.
+struct Voted {
+  double loss_sum = 0;
+  Vote vote;
+};
+Voted read_votes(std::span<const double> sums);
+// The sum of losses among them; not finite where that of any rank was not.
+at::Tensor loss_among(const at::Tensor& sums);
+
+}  // namespace scaletrain::train

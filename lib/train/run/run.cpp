@@ -1,0 +1,43 @@
+#include "lib/train/run/run.h"
+
+#include "lib/train/model/mean_plan.h"
+#include "lib/train/rules/plateau.h"
+
+namespace scaletrain::train {
+
+double Run::lr() const {
+  const auto scheduled = [this](std::int64_t step) {
+    return lowered_lr(recipe, state, learner.schedule->lr(length.schedule_place(step)));
+  };
+  const auto averaging = averaging_lr(recipe, length, state.step, scheduled);
+  return averaging ? *averaging : scheduled(state.step);
+}
+
+std::optional<double> Run::weight_decay() const {
+  return optim::scheduled_weight_decay(recipe.optimizer, length.schedule_place(state.step),
+                                       length.schedule_end());
+}
+
+NamedTensors Run::trained() const {
+  NamedTensors result;
+  for (const units::NamedParameter& parameter : engine->owned()) {
+    result.emplace(parameter.name, parameter.tensor.detach());
+  }
+  return result;
+}
+
+NamedTensors Run::buffers_of(const optim::Mean& mean) const {
+  NamedTensors result;
+  for (const auto& [name, buffer] : learner.buffers()) result[name] = mean.tensors().at(name);
+  return result;
+}
+
+core::WatchedDisk Run::disk() const {
+  return {core::system_disk(), [own = beat]() mutable { own.enter(core::Phase::kSaving); }};
+}
+
+std::filesystem::path Run::checkpoints() const {
+  return std::filesystem::path(recipe.output) / "checkpoints";
+}
+
+}  // namespace scaletrain::train

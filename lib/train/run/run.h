@@ -1,0 +1,73 @@
+// Everything a recipe asks for, built for this rank.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/core/disk/watched_disk.h"
+#include "lib/core/housekeeping.h"
+#include "lib/core/process/beat.h"
+#include "lib/dist/mesh.h"
+#include "lib/engine/engine.h"
+#include "lib/engine/pipeline.h"
+#include "lib/format/checkpoint/train_state.h"
+#include "lib/optim/mean.h"
+#include "lib/parallel/placement.h"
+#include "lib/parallel/sync/replica_sync.h"
+#include "lib/recipe/recipe.h"
+#include "lib/task/task.h"
+#include "lib/train/model/learner.h"
+#include "lib/train/rules/length.h"
+#include "lib/train/run/given_states.h"
+#include "lib/train/run/sets.h"
+
+namespace scaletrain::train {
+
+struct Run {
+  recipe::Recipe recipe;
+  core::Beat beat;
+  // Links, logs, old checkpoints: what may fail without an end of the run.
+  std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
+  recipe::BatchPlan batch;
+  std::unique_ptr<dist::Group>
+      group;                         // all ranks of the job; for a decoupled replica, its own ranks
+  std::unique_ptr<dist::Mesh> mesh;  // over them
+  std::unique_ptr<task::Task> task;
+  Sets sets;
+  Length length;
+  Learner learner;
+  std::unique_ptr<engine::Pipeline> pipeline;  // null without one (lib/train/run/stages.h)
+  std::unique_ptr<parallel::Placement> placement;
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<parallel::ReplicaSync> sync;  // null where each step exchanges gradients
+  bool goes_apart = false;  // its replicas wait for no collective once they train
+  std::vector<std::unique_ptr<optim::Mean>> means;  // EMA or SWA (lib/train/model/mean_plan.h)
+
+  // How the initial weights differ from the recipe (lib/exchange/compare_weights.h), on rank 0.
+  std::string weights_differences;
+
+  format::TrainState state;  // progress of training; {} at a fresh start
+  bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
+  GivenStates replicas;      // states that rank 0's replica received
+
+  // True if the replicas' weights may differ.
+  bool has_own_weights() const { return sync && sync->differs(); }
+  // True if this rank only trains, in a replica decoupled from rank 0's, which validates, saves and
+  // reports for all.
+  bool only_trains() const { return sync && sync->is_apart() && mesh->replica() != 0; }
+  double lr() const;                           // learning rate of the next step
+  std::optional<double> weight_decay() const;  // for the next step; nullopt: constant
+  // The parameters that are trained, by name.
+  NamedTensors trained() const;
+  // This rank's own of a mean.
+  NamedTensors buffers_of(const optim::Mean& mean) const;
+  // The machine's, on which everything that is done is a beat of saving.
+  core::WatchedDisk disk() const;
+  // On rank 0 the checkpoints' folder, which other nodes may not have.
+  std::filesystem::path checkpoints() const;
+};
+
+}  // namespace scaletrain::train

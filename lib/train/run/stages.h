@@ -1,0 +1,39 @@
+// How a run's model lies on its ranks, and what of the run only one stage of a pipeline has.
+//
+// Every rank is built with the whole model, as far as tensor ranks do not cut it; of a pipeline it
+// then trains and keeps the tensors of its own stages.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "lib/checkpoint/contents.h"
+#include "lib/engine/pipeline.h"
+#include "lib/train/model/buffers.h"
+#include "lib/train/run/run.h"
+
+namespace scaletrain::train {
+
+// The pipeline that the recipe asks for, null where it asks for none. To balance stages by time, it
+// times each unit with a batch that training then reads again. Every rank calls it. `units`: the
+// model's as the layout runs them.
+std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units);
+
+// Makes the parallel strategy of the run's parameters, used by `units`, of this rank's stages.
+std::unique_ptr<parallel::Placement> make_placement(Run& run,
+                                                    const std::vector<units::Unit>& units);
+
+// Gives the memory of the parameters of a pipeline's other stages back: nobody may look at them any
+// more.
+void drop_other_stages(Run& run);
+
+// Gives the buffers of `contents`, of which each rank of a pipeline has what its stages know, all
+// ranks as they should be; nothing to do without a pipeline. Every rank calls it.
+void share_buffers(Run& run, checkpoint::Contents& contents);
+
+// The last stage's `rows`, [rows, columns] on the host, on all ranks of its pipeline; theirs may be
+// empty. Without a pipeline `rows` itself.
+at::Tensor of_last_stage(const Run& run, const at::Tensor& rows);
+
+}  // namespace scaletrain::train

@@ -1,0 +1,256 @@
+#include "lib/train/run/step.h"
+
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "lib/train/rules/vote.h"
+#include "lib/units/memory_meter.h"
+
+namespace scaletrain::train {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLeastScale = 1;  // below, the loss scale is not what makes gradients too large
+
+std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome> outcome) {
+  if (!outcome) return std::nullopt;
+  auto& [facts, sizes] = outcome->facts;
+  const StepNumbers<std::span<const double>> numbers = unpack(outcome->sums, sizes);
+  const auto [loss_sum, vote] = read_votes(numbers.votes);
+  StepResult result;
+  result.facts = std::move(facts);
+  result.has_targets = vote.targets > 0;
+  result.loss = vote.targets > 0 ? loss_sum / vote.targets : loss_sum;
+  result.grad_norm = numbers.grad_norm.front();
+  result.statistics.assign(numbers.statistics.begin(), numbers.statistics.end());
+  if (!numbers.loss_scale.empty()) result.loss_scale = numbers.loss_scale.front();
+  result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
+  result.stop = vote.stop;
+  result.digest = vote.digest;
+  result.trained_s = vote.trained_s;
+  result.skipped = vote.skipped;
+  result.save = vote.save;
+  return result;
+}
+
+at::Tensor weight_on(at::Device device, at::ScalarType type, double value) {
+  return at::full({}, value, at::TensorOptions(type).device(device));
+}
+
+// Returns the root mean square over replicas of their own gradient norms. Not finite if any
+// replica's is not, so that all replicas skip a step or none does.
+at::Tensor norm_over_replicas(const dist::Mesh& mesh, const at::Tensor& squares) {
+  dist::Group& replicas = mesh.replicas();
+  replicas.all_reduce_sum(squares, "norms of the replicas").wait();
+  return (squares / replicas.world_size()).sqrt();
+}
+
+}  // namespace
+
+bool StepResult::overflowed() const {
+  return !finite && std::isfinite(loss) && loss_scale && *loss_scale >= kLeastScale;
+}
+
+// The step's micro-batches, with what the host learns from them.
+class StepRunner::Batches : public engine::MicroBatches {
+ public:
+  Batches(StepParts& parts, std::int64_t count, bool make_nan, StepFacts& facts, Vote& vote)
+      : parts_(parts), count_(count), make_nan_(make_nan), facts_(facts), vote_(vote) {}
+
+  std::int64_t count() const override { return count_; }
+
+  // Reads all of them, for who must know their targets first.
+  double read_all() {
+    double targets = 0;
+    while (static_cast<std::int64_t>(read_.size()) < count()) {
+      read_.push_back(read());
+      targets += parts_.task.weight_of(read_.back());
+    }
+    return targets;
+  }
+
+  // Makes next() return the same examples once more.
+  void rewind() { next_ = 0; }
+
+  task::Example next() override {
+    if (next_ < kept_.size()) return kept_[next_++];
+    task::Example example = make();
+    if (!parts_.sam) return example;
+    kept_.push_back(example);
+    ++next_;
+    return example;
+  }
+
+ private:
+  task::Example make() {
+    if (read_.empty()) read_.push_back(read());
+    const data::Batch batch = std::move(read_.front());
+    read_.pop_front();
+    parts_.beat.enter(core::Phase::kCompute);
+    task::Example example = parts_.task.prepare(batch, /*training=*/true);
+    if (make_nan_ && example.input.is_floating_point()) {
+      example.input.fill_(kNan);
+    }
+    return example;
+  }
+
+  data::Batch read() {
+    parts_.beat.enter(core::Phase::kData);
+    data::Batch batch = *parts_.batches.next();  // training has no end
+    facts_.data_s += batch.wait_s;
+    facts_.stages += batch.stages;
+    if (!parts_.mesh.counts()) return batch;  // another rank has read the same
+    vote_.targets += parts_.task.weight_of(batch);
+    vote_.digest += batch.digest;
+    vote_.skipped += static_cast<std::int64_t>(batch.skipped.size());
+    std::move(batch.skipped.begin(), batch.skipped.end(), std::back_inserter(facts_.bad_samples));
+    return batch;
+  }
+
+  StepParts& parts_;
+  std::int64_t count_;
+  bool make_nan_;
+  StepFacts& facts_;
+  Vote& vote_;
+  std::deque<data::Batch> read_;
+  std::vector<task::Example> kept_;  // for a second pass
+  std::size_t next_ = 0;             // index into kept_
+};
+
+StepRunner::StepRunner(StepParts parts, bool late)
+    : parts_(std::move(parts)),
+      fault_(read_fault()),
+      buffers_(parts_.buffers),
+      sizes_(parts_.batch.sizes()),
+      weight_type_(c10::promoteTypes(parts_.precision.weights(), at::kFloat)),
+      outcomes_(parts_.mesh.world(), late) {
+  if (parts_.sam) sam_.emplace(*parts_.sam, parts_.engine.owned());
+}
+
+at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
+  const std::int64_t fixed = parts_.task.fixed_targets(samples);
+  if (fixed > 0) {
+    // Uses the job's planned size: a decoupled replica has its share of the global batch.
+    const double ranks = parts_.mesh.plan().size(core::kGradientAxes);
+    if (std::exchange(weighed_, samples) == samples) return fixed_weight_;
+    fixed_weight_ =
+        weight_on(parts_.mesh.world().device(), weight_type_, ranks / static_cast<double>(fixed));
+    return fixed_weight_;
+  }
+  const double ranks = parts_.mesh.gradients().world_size();
+  dist::Group& data = parts_.mesh.data();
+  at::Tensor targets =
+      at::full({}, batches.read_all(), at::TensorOptions(at::kDouble).device(data.device()));
+  data.all_reduce_sum(targets, "targets").wait();
+  // A batch without any target has a loss sum of 0, with any weight.
+  return (ranks / targets.masked_fill(targets.eq(0), 1)).to(weight_type_);
+}
+
+void StepRunner::run(std::int64_t step, double lr, double trained_s,
+                     std::optional<double> weight_decay, bool save) {
+  parts_.beat.begin_step(step + 1);
+  const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.rank());
+  StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
+  Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save};
+  const std::int64_t exchanged_before = exchanged_bytes();
+  std::optional<VoteExchange> exchange;
+  const std::int64_t samples = sizes_.of_step(step);
+  Batches batches(parts_, parts_.batch.micro_steps(samples), make_nan, facts, own);
+
+  buffers_.keep();
+  at::Tensor loss_weight = weight(batches, samples);
+  if (make_nan) loss_weight = loss_weight * kNan;
+  parts_.engine.run(step, batches, loss_weight, [&](at::Tensor loss_sum) {
+    if (make_nan) loss_sum = loss_sum * kNan;
+    // Times 0, so that a loss that is not finite stays visible.
+    if (!parts_.mesh.counts_losses()) loss_sum = loss_sum * 0;
+    exchange.emplace(parts_.mesh.world(), own, loss_sum);
+  });
+
+  parts_.before_update();
+  StepNumbers<at::Tensor> numbers{.votes = exchange->sums()};
+  const at::Tensor nearby = sam_ ? look_nearby(step, batches, loss_weight) : at::Tensor();
+  const at::Tensor scale = parts_.precision.loss_scale();
+  // A copy, as the update changes the scale.
+  if (scale.defined()) numbers.loss_scale = scale.to(at::kDouble, /*non_blocking=*/false, true);
+  update(facts, nearby, numbers);
+  facts.exchanged_bytes = exchanged_bytes() - exchanged_before;
+  const StepNumbers<std::int64_t> sizes = sizes_of(numbers);
+  outcomes_.push(pack(numbers), {std::move(facts), sizes});
+}
+
+// Ranks of a replica hear of others' stop requests one by one, and agree to stop at one step.
+core::StopReason StepRunner::stop_reason() const {
+  const core::StopReason own = core::stop_reason();
+  const bool is_asked = parts_.sync != nullptr && parts_.sync->shall_stop();
+  return own == core::StopReason::kNone && is_asked ? core::StopReason::kTerminate : own;
+}
+
+at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
+                                   const at::Tensor& loss_weight) {
+  parts_.precision.unscale(parts_.engine.gradients());
+  sam_->weigh();
+  const at::Tensor norm = parts_.engine.squared_norm().sqrt_();
+  sam_->ascend(norm);
+  parts_.engine.weights_changed();
+  batches.rewind();
+  parts_.engine.run(
+      step, batches, loss_weight, [](const at::Tensor&) {}, /*again=*/true);
+  sam_->descend();
+  return norm * 0;
+}
+
+void StepRunner::update(const StepFacts& facts, const at::Tensor& nearby,
+                        StepNumbers<at::Tensor>& numbers) {
+  const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
+  const std::vector<at::Tensor> gradients = parts_.engine.gradients();
+  parts_.precision.unscale(gradients);
+  const at::Tensor squares = parts_.engine.squared_norm();
+  at::Tensor norm = squares.sqrt();
+  if (nearby.defined()) norm = norm + nearby;
+  const at::Tensor all_norm =
+      parts_.sync != nullptr ? norm_over_replicas(parts_.mesh, squares) : norm;
+  parts_.mesh.world().check();  // an aborted collective leaves no valid gradient
+  const at::Tensor found_inf = optim::not_finite({loss_among(numbers.votes), all_norm});
+  if (parts_.clip) {
+    optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
+  }
+  if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
+  parts_.optimizer.step(facts.lr, found_inf);
+  if (parts_.sync != nullptr) exchange_weights(facts.step);
+  parts_.engine.weights_updated();
+  numbers.statistics = parts_.engine.end_step(found_inf);
+  buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
+  for (optim::Mean* const mean : parts_.means) {
+    if (mean->is_due(facts.step)) parts_.optimizer.settle();
+    mean->update(facts.step, found_inf);
+  }
+  parts_.precision.update(found_inf);
+  numbers.grad_norm = all_norm;
+}
+
+void StepRunner::exchange_weights(std::int64_t step) {
+  // Decoupled replicas have no collective that shows the cause of a wait.
+  const bool waits = parts_.sync->is_apart() && parts_.sync->is_exchanged_after(step + 1);
+  if (waits) parts_.beat.enter(core::Phase::kWaiting);
+  parts_.sync->after_step(step);
+  if (waits) parts_.beat.enter(core::Phase::kCompute);
+}
+
+std::int64_t StepRunner::exchanged_bytes() const {
+  const std::int64_t weights = parts_.sync != nullptr ? parts_.sync->exchanged_bytes() : 0;
+  return parts_.engine.exchanged_bytes() + weights;
+}
+
+std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next()); }
+
+std::optional<StepResult> StepRunner::drain() { return result_of(outcomes_.drain()); }
+
+}  // namespace scaletrain::train

@@ -1,0 +1,132 @@
+// One optimizer step: micro-batches forward and backward, gradients averaged, one update.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "lib/core/process/beat.h"
+#include "lib/core/process/signals.h"
+#include "lib/data/loader/batch_stream.h"
+#include "lib/dist/mesh.h"
+#include "lib/engine/engine.h"
+#include "lib/optim/clip.h"
+#include "lib/optim/mean.h"
+#include "lib/optim/optimizer.h"
+#include "lib/optim/sam.h"
+#include "lib/parallel/sync/replica_sync.h"
+#include "lib/precision/precision.h"
+#include "lib/recipe/sections/batch.h"
+#include "lib/recipe/sections/clip.h"
+#include "lib/recipe/sections/sam.h"
+#include "lib/task/task.h"
+#include "lib/train/model/buffers.h"
+#include "lib/train/rules/fault.h"
+#include "lib/train/rules/outcomes.h"
+#include "lib/train/run/step_numbers.h"
+
+namespace scaletrain::train {
+
+// Facts the host knows when a step is queued; all but the first two are this rank's only.
+struct StepFacts {
+  std::int64_t step = 0;  // counted from 0
+  double lr = 0;
+  std::optional<double> weight_decay = {};  // nullopt: constant
+  double data_s = 0;                        // wait for data
+  data::StageTimes stages = {};
+  std::vector<data::BadSample> bad_samples = {};  // on a rank that counts samples
+  std::int64_t exchanged_bytes = 0;               // gradients and weights communicated
+};
+
+// A step whose numbers are on their way to the host.
+struct QueuedStep {
+  StepFacts facts;
+  StepNumbers<std::int64_t> sizes;
+};
+
+// Result of a step; all but `facts` is the same on all ranks.
+struct StepResult {
+  StepFacts facts;
+  double loss = 0;                        // mean over the global batch's targets
+  double grad_norm = 0;                   // before clipping
+  bool finite = true;                     // false: the step was left out, on all ranks
+  std::optional<double> loss_scale = {};  // nullopt: no loss scaling
+  std::vector<double> statistics = {};    // nn::Model::statistics()
+  core::StopReason stop = core::StopReason::kNone;
+  std::uint64_t digest = 0;  // digest of the global batch
+  double trained_s = 0;      // rank 0's clock at the step's beginning
+  std::int64_t skipped = 0;  // bad samples of all data coordinates
+  bool save = false;         // rank 0 has asked for a checkpoint
+  bool has_targets = true;   // false: masks leave out all targets of the global batch
+
+  // True if the gradients of a finite loss overflowed at this loss scale; the next step's is lower.
+  bool overflowed() const;
+};
+
+// Parts that a step uses; all of them outlive the runner.
+struct StepParts {
+  const dist::Mesh& mesh;
+  core::Beat& beat;
+  data::BatchStream& batches;
+  const task::Task& task;
+  engine::Engine& engine;
+  precision::Precision& precision;
+  optim::Optimizer& optimizer;
+  std::vector<at::Tensor> buffers;  // the model's
+  recipe::BatchPlan batch;
+  std::optional<recipe::Clip> clip;
+  optim::Shards shards = {};  // shards of sharded parameters
+  std::optional<recipe::Sam> sam = std::nullopt;
+  std::vector<optim::Mean*> means = {};
+  parallel::ReplicaSync* sync = nullptr;  // local SGD; null: none
+  // Called when a step has its gradients, before it changes weights, optimizer state and means.
+  std::function<void()> before_update = [] {};
+};
+
+class StepRunner {
+ public:
+  // `late`: what comes of a step is known when the next one is queued.
+  StepRunner(StepParts parts, bool late);
+
+  // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s`
+  // is this rank's training time. A `weight_decay` holds from here on. `save`: this rank asks for a
+  // checkpoint behind the step. Reads no value of a tensor.
+  void run(std::int64_t step, double lr, double trained_s,
+           std::optional<double> weight_decay = std::nullopt, bool save = false);
+
+  // The oldest step's result that is due, each once: of the step that was run last, or when late of
+  // the one before it. nullopt: none is.
+  std::optional<StepResult> next();
+  // The oldest, due or not: called until it is nullopt before a save, an evaluation and a stop.
+  std::optional<StepResult> drain();
+
+ private:
+  class Batches;
+  // Returns the weight of each loss: 1 / targets of the global batch of `samples` samples, times
+  // the ranks of mesh.gradients() to undo the mean over them. Gradients are then those of the
+  // global mean.
+  at::Tensor weight(Batches& batches, std::int64_t samples);
+  // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
+  // not finite where the gradients were not.
+  at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
+  // Clips and updates if everything is finite, `numbers.votes` and `nearby` included; sets the
+  // gradient norm and the model's statistics in `numbers`.
+  void update(const StepFacts& facts, const at::Tensor& nearby, StepNumbers<at::Tensor>& numbers);
+  void exchange_weights(std::int64_t step);
+  core::StopReason stop_reason() const;
+  // Gradient and weight bytes communicated so far.
+  std::int64_t exchanged_bytes() const;
+
+  StepParts parts_;
+  std::optional<Fault> fault_;
+  std::optional<optim::Sam> sam_;
+  KeptTensors buffers_;  // the model's, from before the step
+  core::BatchSizes sizes_;
+  at::ScalarType weight_type_;  // dtype of the loss weight: fp32, or fp64 for fp64 models
+  std::int64_t weighed_ = 0;    // samples of the batch that this is the weight of,
+  at::Tensor fixed_weight_;     // loss weight if equal batches have equal targets
+  Outcomes<QueuedStep> outcomes_;
+};
+
+}  // namespace scaletrain::train

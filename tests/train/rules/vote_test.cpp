@@ -1,0 +1,95 @@
+#include "lib/train/rules/vote.h"
+
+#include <ATen/ops/full.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "tests/dist/ranks.h"
+
+namespace {
+
+using namespace scaletrain;
+using core::StopReason;
+using train::Vote;
+using train::VoteExchange;
+
+struct Own {
+  double loss_sum = 0;
+  Vote vote;
+};
+
+std::string told(const train::Voted& voted) {
+  const Vote& vote = voted.vote;
+  return fmt::format("loss {} of {}, stop {}, digest {:016x}, {} skipped, {} s{}", voted.loss_sum,
+                     vote.targets, static_cast<int>(vote.stop), vote.digest, vote.skipped,
+                     vote.trained_s, vote.save ? ", a checkpoint" : "");
+}
+
+// What the ranks, which say `own` in their order, all hear.
+std::string exchanged(const std::vector<Own>& own) {
+  const auto results = testing::run_ranks(
+      {.world_size = static_cast<int>(own.size())}, [&](const core::WorkerEnv& env) {
+        dist::Group group(env, at::kCPU, std::chrono::seconds(30));
+        const auto& [loss_sum, vote] = own[static_cast<std::size_t>(env.rank)];
+        VoteExchange exchange(group, vote, at::full({}, loss_sum, at::kDouble));
+        const at::Tensor& sums = exchange.sums();
+        const std::span<const double> values(sums.const_data_ptr<double>(), VoteExchange::kSize);
+        return told(train::read_votes(values));
+      });
+  for (const auto& result : results) CHECK(result.text == results[0].text);
+  return results[0].text;
+}
+
+TEST_CASE("sums are of all ranks, the digest's over 64 bits, and the clock is rank 0's") {
+  const Own one{1.5, {.targets = 32, .digest = 0xFEDCBA9876543211, .skipped = 3, .trained_s = 2.5}};
+  CHECK(exchanged({one}) == "loss 1.5 of 32, stop 0, digest fedcba9876543211, 3 skipped, 2.5 s");
+  // 0xfedcba9876543211 + 0x0123456789abcdf0 = 2^64 + 1: the low halves carry, the high ones
+  // overflow.
+  CHECK(exchanged({one,
+                   {4, {.targets = 16, .digest = 0x0123456789ABCDF0, .trained_s = 9}},
+                   {0.25, {.targets = 1, .skipped = 1, .trained_s = 7}}}) ==
+        "loss 5.75 of 49, stop 0, digest 0000000000000001, 4 skipped, 2.5 s");
+}
+
+TEST_CASE("one rank's loss that is not finite is that of all, whichever it is") {
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    std::vector<Own> own(3);
+    own[rank].loss_sum = HUGE_VAL;
+    CHECK(exchanged(own) == "loss inf of 0, stop 0, digest 0000000000000000, 0 skipped, 0 s");
+  }
+}
+
+TEST_CASE("a checkpoint that rank 0 asks for is asked for on all ranks") {
+  CHECK(exchanged({{0, {.save = true}}, {}}) == exchanged({{}, {0, {.save = true}}}));
+  CHECK(exchanged({{0, {.save = true}}, {}}).ends_with(" 0 s, a checkpoint"));
+  CHECK(exchanged({{}, {}}).ends_with(" 0 s"));
+}
+
+TEST_CASE("the strongest stop that any rank heard is that of all") {
+  const auto stops = [](std::vector<StopReason> reasons) {
+    std::vector<Own> own;
+    for (const StopReason reason : reasons) own.push_back({0, {.stop = reason}});
+    const std::string text = exchanged(own);
+    for (const StopReason reason :
+         {StopReason::kNone, StopReason::kTerminate, StopReason::kInterrupt}) {
+      if (text.find(fmt::format("stop {},", static_cast<int>(reason))) != std::string::npos) {
+        return reason;
+      }
+    }
+    FAIL("no reason in " << text);
+    return StopReason::kNone;
+  };
+  const auto none = StopReason::kNone, terminate = StopReason::kTerminate,
+             interrupt = StopReason::kInterrupt;
+  CHECK(stops({none, none}) == none);
+  CHECK(stops({none, terminate}) == terminate);
+  CHECK(stops({terminate, terminate, none}) == terminate);
+  CHECK(stops({terminate, interrupt, none}) == interrupt);
+  CHECK(stops({interrupt, terminate}) == interrupt);
+}
+
+}  // namespace
