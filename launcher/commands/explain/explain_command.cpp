@@ -105,9 +105,8 @@ std::string value_of(const CLI::Option& option, const Subject& subject) {
 
 // True if the flag applies to the launched recipe or program.
 bool is_for(const CLI::Option& option, const Subject& subject) {
-  const std::string& help = option.get_description();
-  if (help.starts_with("refused: ")) return false;
-  return !help.starts_with(subject.program ? "recipes: " : "programs: ");
+  if (option.get_description().starts_with("Refused: ")) return false;
+  return option.get_group() != (subject.program ? kRecipeFlags : kProgramFlags);
 }
 
 std::vector<Explained> launch_rows(const Subject& subject) {
