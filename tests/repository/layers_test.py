@@ -6,7 +6,7 @@ import unittest
 
 import tracked
 
-ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "dist",
+ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "track", "dist",
          "units", "input", "nn", "precision", "optim", "parallel", "checkpoint", "generate", "task", "engine",
          "train", "report"]
 TORCH_FREE = ORDER[:ORDER.index("dist")]
