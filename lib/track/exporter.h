@@ -11,10 +11,10 @@
 namespace scaletrain::track {
 
 struct ExportOptions {
-  std::filesystem::path run;              // run folder
-  std::string name;                       // run name
-  std::int64_t port = 0;                  // Prometheus on 127.0.0.1; 0: none
-  std::filesystem::path textfile_folder;  // Prometheus textfile; "": RUN/export
+  std::filesystem::path run;                // run folder
+  std::string name;                         // run name
+  std::int64_t port = 0;                    // Prometheus on 127.0.0.1; 0: none
+  std::filesystem::path textfile_folder{};  // Prometheus textfile; "": RUN/export
 };
 
 class Exporter {
