@@ -148,7 +148,8 @@ class TrackersTest(support.RunTestCase):
                 fields = message(value)
                 points.setdefault(fields[1][0].decode(), []).append((event[2][0], fields[2][0]))
         for tag, expected in self.expected_points(run).items():
-            self.assertEqual(expected, points[tag], tag)
+            # The test of a resumed run may be of the same step as that of its first attempt.
+            self.assertEqual(dict(expected), dict(points[tag]), tag)
 
     def assert_textfile_is_metrics(self, path, run):
         text = path.read_text()
@@ -193,12 +194,12 @@ class TrackersTest(support.RunTestCase):
         found = json.loads(reader.stdout)
         self.assertIn('"name": "all"', found["recipe"])
         for tag, expected in self.expected_points(run).items():
-            self.assertEqual(expected, [tuple(point) for point in found["scalars"][tag]], tag)
+            self.assertEqual(dict(expected), dict(found["scalars"][tag]), tag)
 
     def test_a_running_job_is_scraped_on_loopback_and_a_stop_ends_the_exporter(self):
         port, = free_port.free_ports(1)
         process = self.start("launch", "--nproc", 1, self.recipe("scraped", steps=1000000, log={
-            "every": {"steps": 1}, "to": "prometheus", "port": port}))
+            "every": {"steps": 100}, "to": "prometheus", "port": port}))
 
         def scrape():
             try:
