@@ -10,6 +10,7 @@ using Json = nlohmann::ordered_json;
 
 void add_fields(const Json& object, const std::string& prefix, std::vector<Field>& fields) {
   for (const auto& item : object.items()) {
+    if (item.key() == "format" && prefix.empty()) continue;  // version of the file
     const std::string name = prefix + item.key();
     if (item.value().is_number()) {
       fields.push_back({name, item.value().get<double>(), item.value().dump()});

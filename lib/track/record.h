@@ -20,7 +20,7 @@ struct Record {
   std::string split;  // "val" of an "eval" record; "" for other events
   std::int64_t attempt = 0, step = 0;
   double time = 0;              // Unix seconds
-  std::vector<Field> fields{};  // every number and null, those above included, in file order
+  std::vector<Field> fields{};  // numbers and nulls in file order, without "format"
 };
 
 // Returns nullopt for a line without an event or a step.

@@ -38,6 +38,8 @@ def numbers(record):
     """The numeric fields of a record; null is NaN, and members of an object have its name in front."""
     found = {}
     for name, value in record.items():
+        if name == "format":  # of the file: its first line has it
+            continue
         if isinstance(value, dict):
             found.update({f"{name}.{key}": number for key, number in numbers(value).items()})
         elif value is None:

@@ -11,7 +11,7 @@ namespace scaletrain::track {
 TEST_CASE("a record has the numbers of its line with their digits, and NaN for null") {
   const Record record = record_of(
       R"({"event":"train","attempt":2,"step":7,"loss":0.1,"lr":null,"model":{"load":0.5},)"
-      R"("order_digest":"ff","time":12.5})");
+      R"("order_digest":"ff","time":12.5,"format":1})");
   CHECK(record.event == "train");
   CHECK(record.split.empty());
   CHECK(record.attempt == 2);
