@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kDrain{5};
 constexpr std::chrono::seconds kKill{1};
 constexpr const char* kConsequence = "training goes on without exports";
 
-std::vector<std::string> command(const recipe::Recipe& recipe, const std::string& program) {
+std::vector<std::string> export_command(const recipe::Recipe& recipe, const std::string& program) {
   std::vector<std::string> arguments{core::program_beside_us(program), "--run", recipe.output,
                                      "--name", recipe.name};
   for (const std::string& tracker : recipe.log.to) {
@@ -68,7 +68,7 @@ void MetricsExport::start(const recipe::Recipe& recipe, const std::string& progr
       core::open_to_append(log_, "check the folder's permissions and free space");
   lifeline_ = core::make_pipe();
   report_ = core::make_memory_file("scaletrain-export");
-  process_.emplace(core::Process::spawn({.arguments = command(recipe, program),
+  process_.emplace(core::Process::spawn({.arguments = export_command(recipe, program),
                                          .variables = {},
                                          .descriptors = {{lifeline_.read.get(), STDIN_FILENO},
                                                          {report_.get(), STDOUT_FILENO},

@@ -13,7 +13,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr const char* kNames = "\"tensorboard\", \"csv\" or \"prometheus\"";
+constexpr const char* kTrackerNames = "\"tensorboard\", \"csv\" or \"prometheus\"";
 
 bool exports_to(const Log& log, std::string_view tracker) {
   return std::find(log.to.begin(), log.to.end(), tracker) != log.to.end();
@@ -25,7 +25,7 @@ TypePtr describe(Log& value) {
   auto keys = std::make_unique<Object>();
   keys->add("every", duration(value.every, any_unit()),
             "Logging interval in steps, epochs or minutes. Default: 10 steps.")
-      .add("to", texts(value.to, kNames),
+      .add("to", texts(value.to, kTrackerNames),
            "Experiment trackers that metrics are exported to, for example [\"tensorboard\", "
            "\"csv\"]. Their files are in OUTPUT/export. Default: none.")
       .add("port", integer(value.port, from(0).to(65535)),
@@ -42,7 +42,8 @@ void check(const Log& log, const Node& tree, Problems& problems) {
     const std::string& name = log.to[i];
     if (std::find(kTrackers.begin(), kTrackers.end(), name) == kTrackers.end()) {
       problems.add(written_at(tree, {"log", "to"}), "/log/to",
-                   fmt::format("\"{}\" is not a tracker", name), fmt::format("use {}", kNames));
+                   fmt::format("\"{}\" is not a tracker", name),
+                   fmt::format("use {}", kTrackerNames));
     } else if (std::find(log.to.begin(), log.to.begin() + static_cast<std::ptrdiff_t>(i), name) !=
                log.to.begin() + static_cast<std::ptrdiff_t>(i)) {
       problems.add(written_at(tree, {"log", "to"}), "/log/to",
