@@ -24,6 +24,11 @@ bool ends_inside_a_line(int fd) {
   return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
 }
 
+bool is_empty(int fd) {
+  struct stat status = {};
+  return fstat(fd, &status) == 0 && status.st_size == 0;
+}
+
 }  // namespace
 
 // nlohmann's dump writes doubles so that they read back to the same bits, and null for what is not
@@ -174,6 +179,9 @@ void MetricsWriter::append(std::string line) {
   if (!fd_) open_file();
   if (!fd_) return;
   keep_file();
+  if (is_empty(fd_.get())) {
+    line.insert(line.size() - 1, fmt::format(",\"format\":{}", kMetricsFormat));
+  }
   if (torn_) line.insert(0, 1, '\n');
   line += '\n';
   std::string_view rest = line;

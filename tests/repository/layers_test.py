@@ -7,7 +7,7 @@ import unittest
 
 import tracked
 
-ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "dist",
+ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "track", "dist",
          "units", "input", "nn", "precision", "optim", "parallel", "checkpoint", "generate", "task", "engine",
          "train", "report"]
 TORCH_FREE = ORDER[:ORDER.index("dist")]
@@ -314,7 +314,7 @@ class TheCheckItself(unittest.TestCase):
                  "ATen/ATen.h: this part is built without LibTorch"),
                 ("app/data/a.cpp", '#include "lib/train/loop.h"',
                  "lib/train/loop.h: app may use core, recipe, format, exchange, replica, storage, "
-                 "mirror, data, observe of lib only"),
+                 "mirror, data, observe, track of lib only"),
                 ("lib/data/a.cpp", '#include "loader.h"',
                  "loader.h: own headers are included by their path from the root"),
                 ("lib/data/a.cpp", '#include "lib/utils/a.h"',
