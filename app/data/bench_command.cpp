@@ -17,6 +17,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/text/compressed_name.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/loader/image_stream.h"
 #include "lib/data/set/open_dataset.h"
@@ -127,8 +128,8 @@ void run_bench(const BenchOptions& options) {
   }
   std::string text = "images/s, one thread:\n";
   for (const auto& [name, rate] : rates) text += fmt::format("  {:<8} {:10.0f}\n", name, rate);
-  print(fmt::format("{}the loader, {} threads: {:.0f} images/s; most time goes to: {}\n", text,
-                    threads, all.rate(), slowest.first));
+  print(fmt::format("{}the loader, {}: {:.0f} images/s; most time goes to: {}\n", text,
+                    core::counted(threads, "thread"), all.rate(), slowest.first));
 }
 
 }  // namespace

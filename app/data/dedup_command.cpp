@@ -19,6 +19,7 @@
 #include "app/data/near_hash.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/set/classes_file.h"
@@ -203,11 +204,12 @@ void run_dedup(const DedupOptions& options) {
   }
   print(report.text("equal", found.exact));
   print(report.text("alike", found.near));
-  print(
-      fmt::format("{} samples: {} sets of equal images, {} of images alike, {} with different "
-                  "labels; {} samples {}\n",
-                  dropped.size(), found.exact.size(), found.near.size(), wrong, repeats,
-                  options.shards.folder.empty() ? "could be left out" : "left out"));
+  print(fmt::format(
+      "{}: {} of equal images, {} of images alike, {} with different "
+      "labels; {} {}\n",
+      core::counted(std::ssize(dropped), "sample"), core::counted(std::ssize(found.exact), "set"),
+      found.near.size(), wrong, core::counted(repeats, "sample"),
+      options.shards.folder.empty() ? "could be left out" : "left out"));
 }
 
 }  // namespace

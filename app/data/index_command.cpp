@@ -15,6 +15,7 @@
 #include "app/data/files/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/text/compressed_name.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/set/stored_index.h"
 #include "lib/observe/work_progress.h"
@@ -78,7 +79,8 @@ void run_index(const IndexOptions& options) {
   if (options.as_json) {
     print_json({{"shards", list}, {"samples", samples}});
   } else {
-    print(fmt::format("indexed {} shards, {} samples\n", shards.size(), samples));
+    print(fmt::format("indexed {}, {}\n", core::counted(std::ssize(shards), "shard"),
+                      core::counted(samples, "sample")));
   }
 }
 

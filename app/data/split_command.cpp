@@ -24,6 +24,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text/hash.h"
+#include "lib/core/text/text.h"
 #include "lib/data/set/classes_file.h"
 #include "lib/format/tar/tar.h"
 
@@ -156,8 +157,10 @@ bool run_leak_check(const SplitOptions& options) {
     for (std::size_t i = 0; i < shown.size(); i += 2) {
       print(fmt::format("{} is also {}\n", shown[i + 1], shown[i]));
     }
-    print(fmt::format("{} samples in {} parts, {} images in more than one\n", samples.places.size(),
-                      options.paths.size(), leaks.size()));
+    print(fmt::format("{} in {}, {} in more than one\n",
+                      core::counted(std::ssize(samples.places), "sample"),
+                      core::counted(std::ssize(options.paths), "part"),
+                      core::counted(std::ssize(leaks), "image")));
   }
   return leaks.empty();
 }
@@ -193,8 +196,9 @@ Plan make_plan(const SplitOptions& options, const ShardSet& set, int threads) {
   plan.leaks = leaks.size();
   if (!leaks.empty()) {
     const auto first = shown_leaks(set, samples.places, std::span(leaks).first(1));
-    core::warn("{} images are in more than one part, as --group-by asks; the first: {} and {}",
-               leaks.size(), first[0], first[1]);
+    core::warn("{} {} in more than one part, as --group-by asks; the first: {} and {}",
+               core::counted(std::ssize(leaks), "image"), leaks.size() == 1 ? "is" : "are",
+               first[0], first[1]);
   }
   return plan;
 }
@@ -229,14 +233,15 @@ void run_split(const SplitOptions& options) {
   nlohmann::ordered_json report = nlohmann::ordered_json::object();
   std::string text;
   for (std::size_t part = 0; part < kParts.size(); ++part) {
-    const std::size_t written = writers[part]->finish().size();
+    const std::int64_t written = std::ssize(writers[part]->finish());
     const auto count = std::count(plan.parts.begin(), plan.parts.end(), part);
     report[kParts[part]] = {{"samples", count}, {"shards", written}};
-    text += fmt::format("{}: {} samples in {} shards\n", kParts[part], count, written);
+    text += fmt::format("{}: {} in {}\n", kParts[part], core::counted(count, "sample"),
+                        core::counted(written, "shard"));
   }
   report["groups"] = plan.groups;
   report["leaks"] = plan.leaks;
-  if (!options.group_by.empty()) text += fmt::format("{} groups\n", plan.groups);
+  if (!options.group_by.empty()) text += core::counted(plan.groups, "group") + "\n";
   if (options.as_json) {
     print_json(report);
   } else {

@@ -110,9 +110,9 @@ class RefusalTest(PipelineTestCase):
     def test_what_cannot_be_is_refused_before_anything_starts(self):
         for changes, found in (
                 ({"parallel": {"pipeline": 2}, "batch": {"per_device": 4}},
-                 "1 micro-batches of a step are fewer than the 2 ranks of the pipeline"),
+                 "1 micro-batch of a step is fewer than the 2 ranks of the pipeline"),
                 ({"parallel": {"pipeline": 2}, "batch": {"per_device": 8, "global": 8}},
-                 "1 micro-batches of a step are fewer than the 2 ranks of the pipeline"),
+                 "1 micro-batch of a step is fewer than the 2 ranks of the pipeline"),
                 ({"parallel": {"pipeline": 4}},
                  "2 ranks are not a multiple of 4 = pipeline 4"),
                 ({"model": {**VIT, "depth": 1}, "parallel": {"pipeline": 4}},

@@ -20,6 +20,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/process/signals.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/format/quarantine.h"
 #include "lib/format/tar/tar.h"
@@ -231,9 +232,9 @@ void ShardWriter::finish_in_store() {
   } catch (const core::DataError& error) {
     throw core::DataError(
         error.place(), error.found(),
-        fmt::format("another command put it there in the meantime: remove the {} shards {}-*.tar "
+        fmt::format("another command put it there in the meantime: remove the {} {}-*.tar "
                     "that this one wrote, whose labels mean others",
-                    written_.size(), options_.name));
+                    core::counted(std::ssize(written_), "shard"), options_.name));
   }
 }
 

@@ -182,9 +182,10 @@ void run_import(const ImportOptions& options) {
   if (writer.incomplete() > 0) {
     const std::string fields = writer.incomplete() == samples ? first_fields : "";
     core::warn(
-        "{} of {} samples are not one image with a class number: other programs read them, "
-        "training here does not{}",
-        writer.incomplete(), samples, fields);
+        "{} of {} {} not one image with a class number: other programs read {}, training here "
+        "does not{}",
+        writer.incomplete(), core::counted(samples, "sample"),
+        writer.incomplete() == 1 ? "is" : "are", writer.incomplete() == 1 ? "it" : "them", fields);
   }
   if (set.lost_links > 0) {
     core::warn("{} links to what is no earlier file of their tar are left out, the first: {}",

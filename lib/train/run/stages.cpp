@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/core/log.h"
+#include "lib/core/text/text.h"
 #include "lib/dist/device.h"
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
@@ -167,9 +168,9 @@ void report(const engine::Stages& stages, const std::vector<units::Unit>& units,
     const auto begin = static_cast<std::ptrdiff_t>(stages.begin(stage));
     const auto end = static_cast<std::ptrdiff_t>(stages.end(stage));
     const double own = std::accumulate(costs.begin() + begin, costs.begin() + end, 0.0);
-    core::log("pipeline: stage {} has {} units, {} to {}, {:.0f} % of the {}", stage, end - begin,
-              units[stages.begin(stage)].name, units[stages.end(stage) - 1].name,
-              all > 0 ? 100 * own / all : 0, balance);
+    core::log("pipeline: stage {} has {}, {} to {}, {:.0f} % of the {}", stage,
+              core::counted(end - begin, "unit"), units[stages.begin(stage)].name,
+              units[stages.end(stage) - 1].name, all > 0 ? 100 * own / all : 0, balance);
   }
 }
 
