@@ -15,9 +15,10 @@
 
 namespace scaletrain::train {
 
-// The pipeline that the recipe asks for, null where it asks for none. To balance stages by time, it
-// times each unit with a batch that training then reads again. Every rank calls it. `units`: the
-// model's as the layout runs them.
+// Makes the pipeline that the recipe asks for; null if it asks for none. Stages of equal time are
+// those of run.state if it has as many; otherwise a forward pass of the training set's next batch
+// times each unit. run.state keeps them for checkpoints. Collective. `units`: the model's units in
+// the parallel layout.
 std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units);
 
 // Makes the parallel strategy of the run's parameters, used by `units`, of this rank's stages.
