@@ -222,14 +222,14 @@ void add_dedup_command(CLI::App& app, int& exit_status) {
   add_shards_argument(*command, options->paths);
   CLI::Option* const near =
       command
-          ->add_option(
-              "--near", options->near,
-              "also find images that look alike: whose 64-bit hashes differ in so many bits; 3 "
-              "is for copies of other size or quality")
+          ->add_option("--near", options->near,
+                       "Also find near duplicates: images whose 64-bit perceptual hashes differ in "
+                       "at most this many bits. 3 finds copies of another size or quality.")
           ->check(CLI::Range(0, kMostDistance));
   command->add_option("--out", options->shards.folder,
-                      "write shards here that keep the first of equal images");
-  command->add_flag("--drop-near", options->drop_near, "keep only the first of images alike too")
+                      "Folder for new shards that keep one of each set of equal images.");
+  command
+      ->add_flag("--drop-near", options->drop_near, "Keep one of each set of near duplicates too.")
       ->needs(near);
   add_shard_flags(*command, options->shards);
   add_threads_flag(*command, options->threads);

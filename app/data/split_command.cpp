@@ -256,19 +256,20 @@ void add_split_command(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand(
       "split", "divide shards into training, validation and test shards, each class alike");
   add_shards_argument(*command, options->paths);
-  command->add_option("--out", options->shards.folder, "the folder of the new shards");
-  command->add_option("--val", options->val, "the part for validation")
+  command->add_option("--out", options->shards.folder, "Folder for the new shards.");
+  command->add_option("--val", options->val, "Fraction of the samples for validation.")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--test", options->test, "the part for the test")
+  command->add_option("--test", options->test, "Fraction of the samples for the test set.")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--group-by", options->group_by,
-                      "a regular expression: samples stay together whose keys are alike in what it "
-                      "matches; images of the same bytes do so without");
-  command->add_option("--seed", options->seed, "of the division")->capture_default_str();
+                      "Regular expression that groups samples: keys with equal matches go to the "
+                      "same part. Identical images always do.");
+  command->add_option("--seed", options->seed, "Random seed of the split.")->capture_default_str();
   command->add_flag("--check", options->check,
-                    "divide nothing: each PATH is a part; exit code 65 if an image is in two");
+                    "Check an existing split, each PATH being one part. Exit code 65 if an image "
+                    "is in two parts.");
   add_shard_flags(*command, options->shards);
   command->remove_option(command->get_option("--name"));
   add_threads_flag(*command, options->threads);

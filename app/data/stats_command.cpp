@@ -224,7 +224,8 @@ void add_stats_command(CLI::App& app, int& exit_status) {
   CLI::App* const command =
       app.add_subcommand("stats", "count classes, formats and sizes, and measure the pixels");
   add_shards_argument(*command, options->paths);
-  command->add_option("--html", options->html, "also write a page with a contact sheet here");
+  command->add_option("--html", options->html,
+                      "Also write an HTML page with a contact sheet to this file.");
   add_overwrite_flag(*command, options->overwrite);
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
