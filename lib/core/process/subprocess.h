@@ -85,8 +85,8 @@ class Process {
 // them. Comes to its end at one of `ours`, which their owners wait for.
 void reap_strangers(const std::vector<pid_t>& ours);
 
-// The executable file that `name` means: itself when it has a slash, else the first on PATH;
-// nullopt where there is none.
+// Returns the executable file for `name`: `name` itself if it has a slash, else the first match on
+// PATH; nullopt if there is none.
 std::optional<std::string> find_program(const std::string& name);
 
 }  // namespace scaletrain::core
