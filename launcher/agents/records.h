@@ -115,17 +115,16 @@ struct Board {
   int nodes = 0;
   int verdicts = 0;  // how many there are
   int restart = 0;
-  std::string store_host;             // "": where the leader's store was found
-  int store_port = 0;                 // port of the workers' store, from kRunning on
-  std::string plan;                   // launcher/jobs/job.h, from kRunning on
-  bool one_host = false;              // all nodes of the round are launchers of one host
-  std::string reason{};               // set from kStopping on; in kJoining: what is awaited
-  bool failed = false;                // kStopping: workers of a node have failed or are lost
-  bool handed_over = false;           // the leader leaves; the first candidate leads next
-  std::vector<Candidate> candidates;  // the first agents of the round, by rank
-  std::vector<std::string>
-      replicas{};                   // peer-checkpoint address of each node, by rank; empty: unused
-  std::vector<LostReplica> lost{};  // in this round
+  std::string store_host;               // "": where the leader's store was found
+  int store_port = 0;                   // port of the workers' store, from kRunning on
+  std::string plan;                     // launcher/jobs/job.h, from kRunning on
+  bool one_host = false;                // all nodes of the round are launchers of one host
+  std::string reason{};                 // set from kStopping on; in kJoining: what is awaited
+  bool failed = false;                  // kStopping: workers of a node have failed or are lost
+  bool handed_over = false;             // the leader leaves; the first candidate leads next
+  std::vector<Candidate> candidates;    // the first agents of the round, by rank
+  std::vector<std::string> replicas{};  // addresses of peer checkpoints, by rank; {}: unused
+  std::vector<LostReplica> lost{};      // in this round
 };
 
 struct Place {

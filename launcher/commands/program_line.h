@@ -11,7 +11,7 @@ class App;
 
 namespace scaletrain::launcher {
 
-// Splits the program to run off `words`, the command line after "scaletrain"; nullopt if there is
+// Splits the program to run off `words`, the command line from "launch" on; nullopt if there is
 // none. A program is what follows the first "--", and, as torchrun has it, a Python script
 // (train.py) or, after -m, --no-python or --run-path, any word that is no flag, with all that
 // follows it. A script and a module are run as `$PYTHON_EXEC -u`, else with the first python on

@@ -96,8 +96,8 @@ class StepRunner {
   void run(std::int64_t step, double lr, double trained_s,
            std::optional<double> weight_decay = std::nullopt, bool save = false);
 
-  // Returns the result of the last step, or of the one before it if `late`; nullopt if it was
-  // returned already.
+  // Returns the result of the last step, or of the one before it if `late`, each result once;
+  // nullopt if none is due.
   std::optional<StepResult> next();
   // The oldest, due or not: called until it is nullopt before a save, an evaluation and a stop.
   std::optional<StepResult> drain();
