@@ -66,8 +66,8 @@ struct Report {
   std::string agent;
   int round = 0;
   Outcome outcome = Outcome::kSucceeded;
-  int signal = 0;                  // kStopped: what its launcher heard; 0: nothing
-  int status = 0;                  // kStopped: what its launcher would exit with alone
+  int signal = 0;                  // kStopped: signal that its launcher received; 0: none
+  int status = 0;                  // kStopped: exit code of its launcher as a job of one node
   std::string reason{};            // kStopped: why it stops by itself; "": the leader asked for it
   std::optional<Failure> failure;  // kFailed
 };

@@ -23,11 +23,11 @@ struct Vote {
 
 class VoteExchange {
  public:
-  // Starts the exchange of `own` and of `loss_sum`, a 0-dim double on the group's device; every
-  // rank calls it at the same point of a step. Only queues work.
+  // Starts an asynchronous all-reduce of `own` and of `loss_sum`, a 0-dim double on the group's
+  // device. Collective: all ranks call it at the same point of a step.
   VoteExchange(dist::Group& group, const Vote& own, const at::Tensor& loss_sum);
 
-  // The sums over the ranks, kSize doubles on the device, when the exchange is over.
+  // Waits for the all-reduce and returns the sums over the ranks: kSize doubles on the device.
   const at::Tensor& sums();
 
   static constexpr std::int64_t kSize = 9;
