@@ -63,7 +63,7 @@ std::string wrong_with_report(const std::string& path) {
     if (begin == std::string::npos) continue;
     int stage = -1, units = 0, percent = 0;
     char first[64] = "", last[64] = "";
-    std::sscanf(line.c_str() + begin, "pipeline: stage %d has %d units, %63s to %63[^,], %d %%",
+    std::sscanf(line.c_str() + begin, "pipeline: stage %d has %d unit%*[s,] %63s to %63[^,], %d %%",
                 &stage, &units, first, last, &percent);
     if (stage != stages++ || percent < 1 || percent > 99) return line;
     all_units += units;
