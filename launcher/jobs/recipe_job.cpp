@@ -255,6 +255,7 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   report_lost_ = attempt.report_lost;
   watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
                  placement_.world_size(), attempt.exchange_silence);
+  if (memory_ && placement_.node_rank == 0) memory_->follow_rank_0(watch_->fd(0));
   status_.emplace(output_, placement_.node_rank, attempt_, attempt.restart);
   if (request_.recipe.device != "cpu" && count_gpus() > 0) {
     std::vector<int> ranks(static_cast<std::size_t>(placement_.nproc));

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "lib/core/printable.h"
+#include "lib/core/text/text.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::observe {
@@ -34,9 +35,10 @@ std::string summary_text(const RunSummary& summary) {
   const std::string done =
       summary.early.empty() ? "done" : fmt::format("done, as {}", summary.early);
   std::string text =
-      fmt::format("{}: {}, {} steps in {}, {:.0f} samples/s\n", core::printable(summary.name),
-                  summary.stopped.empty() ? done : "stopped by " + summary.stopped, summary.step,
-                  format_duration(summary.trained_s), summary.samples_per_s);
+      fmt::format("{}: {}, {} in {}, {:.0f} samples/s\n", core::printable(summary.name),
+                  summary.stopped.empty() ? done : "stopped by " + summary.stopped,
+                  core::counted(summary.step, "step"), format_duration(summary.trained_s),
+                  summary.samples_per_s);
   if (summary.best) {
     const auto& [measure, value] = summary.best->measured;
     text += row("best " + measure->label,
@@ -44,12 +46,12 @@ std::string summary_text(const RunSummary& summary) {
   }
   if (summary.test) text += row(test_name(*summary.test), test_text(*summary.test, summary.step));
   if (summary.skipped_steps > 0) {
-    text += row("skipped", fmt::format("{} steps whose loss or gradients were not finite",
-                                       summary.skipped_steps));
+    text += row("skipped", fmt::format("{} whose loss or gradients were not finite",
+                                       core::counted(summary.skipped_steps, "step")));
   }
   if (summary.empty_steps > 0) {
-    text += row("no targets", fmt::format("{} steps learned nothing: masks left out their targets",
-                                          summary.empty_steps));
+    text += row("no targets", fmt::format("{} learned nothing: masks left out their targets",
+                                          core::counted(summary.empty_steps, "step")));
   }
   if (summary.skipped_samples > 0) {
     text += row("bad samples", fmt::format("{} were skipped: {}/bad_samples",

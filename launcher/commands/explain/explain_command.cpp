@@ -296,7 +296,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
   const auto options = std::make_shared<LaunchOptions>();
   const auto as_json = std::make_shared<bool>(false);
   declare_launch(*launch, *options);
-  launch->add_flag("--json", *as_json, "as JSON");
+  launch->add_flag("--json", *as_json, "Print JSON instead of text.");
   launch->callback([launch, &words, &program, options, as_json, &exit_status] {
     if (program) options->program = *program;
     *options = with_open_address(std::move(*options));
