@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/core/disk/disk.h"
+#include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text/shell_word.h"
 #include "lib/core/text/text.h"
@@ -81,6 +82,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
     if (!is_there || path.filename() != "recipe.json") write_file(path, text);
   }
   metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl", run.housekeeping);
+  journal_ = std::make_unique<observe::RunJournal>(folder, run.housekeeping);
   progress_ = std::make_unique<observe::Progress>(
       console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
                                          .steps_per_epoch = run.length.steps_per_epoch,
@@ -182,6 +184,10 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .replica = is_apart ? std::optional(0) : std::nullopt};
 }
 
+void Reporter::write_event(const std::string& event, const nlohmann::ordered_json& fields) {
+  if (journal_) journal_->write(event, attempt_, fields);
+}
+
 bool Reporter::write_file(const std::filesystem::path& path, const std::string& text) {
   return run_.housekeeping->attempt("the run goes on without that file", [&] {
     core::WatchedDisk disk = run_.disk();
@@ -233,6 +239,13 @@ void Reporter::saved(const checkpoint::Saved& saved) {
                                       .linked_bytes = saved.linked_bytes,
                                       .stall_s = saved.stall_s,
                                       .write_s = saved.write_s});
+  write_event("checkpoint_saved", {{"step", saved.step}});
+}
+
+void Reporter::save_failed(const core::Error& error) {
+  write_event(
+      "checkpoint_refused",
+      {{"step", run_.state.step}, {"cause", fmt::format("{}: {}", error.place(), error.found())}});
 }
 
 void Reporter::mirrored(const mirror::Copied& copied) {
@@ -265,6 +278,13 @@ void Reporter::note(const std::string& text) {
 
 void Reporter::skipped(const StepResult& result) {
   if (!speaks()) return;
+  write_event(
+      "step_skipped",
+      {{"step", result.facts.step + 1},
+       {"cause", result.overflowed()
+                     ? fmt::format("gradients overflow at a loss scale of {:g}", *result.loss_scale)
+                     : fmt::format("not finite: loss {}, gradient norm {}", result.loss,
+                                   result.grad_norm)}});
   if (result.overflowed()) {
     progress_->note(fmt::format(
         "step {} was left out on all ranks: its gradients are too large for a loss scale of {:g}, "
@@ -275,6 +295,16 @@ void Reporter::skipped(const StepResult& result) {
   progress_->note(
       fmt::format("warning: step {} was left out on all ranks: loss {}, gradient norm {}",
                   result.facts.step + 1, result.loss, result.grad_norm));
+}
+
+void Reporter::lr_reduced() {
+  if (!speaks()) return;
+  const recipe::Plateau& plateau = *run_.recipe.schedule.plateau;
+  write_event("lr_reduced",
+              {{"step", run_.state.step},
+               {"factor", plateau.factor},
+               {"cause", fmt::format("{} has not improved for more than {}", plateau.metric,
+                                     core::counted(plateau.patience, "validation"))}});
 }
 
 void Reporter::slow(const SlowRanks& slow) {
@@ -309,12 +339,14 @@ void Reporter::finished() {
   nlohmann::ordered_json file{{"step", run_.state.step}, {"epoch", run_.state.epoch}};
   if (const std::string early = early_end(run_.recipe, run_.state); !early.empty()) {
     file["early"] = early;
+    write_event("early_stopped", {{"step", run_.state.step}, {"cause", early}});
   }
   if (test_) {
     for (const auto& [measure, value] : test_->measures) file["test_" + measure->name] = value;
     file["test_step"] = test_->step;
   }
   write_file(std::filesystem::path(run_.recipe.output) / "finished.json", file.dump(2) + "\n");
+  write_event("finished", {{"step", run_.state.step}});
 }
 
 void Reporter::summary(const std::string& stopped) {
