@@ -103,7 +103,8 @@ void complete_explain(std::vector<std::string>& words, const CLI::App& explain) 
   if (words.size() < 2 || words[0] != "explain" || words[1].starts_with("-")) return;
   const std::string& word = words[1];
   std::error_code unknown;
-  const bool is_command = explain.get_subcommand_no_throw(word) != nullptr;
+  const std::vector<std::string> known = core::command_names(explain);
+  const bool is_command = std::find(known.begin(), known.end(), word) != known.end();
   const bool is_path =
       word.find('/') != std::string::npos || std::filesystem::is_directory(word, unknown);
   if (!is_command && is_path) words.insert(words.begin() + 1, "run");

@@ -1,6 +1,7 @@
 #include "lib/observe/journal.h"
 
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "lib/core/clock.h"
@@ -25,6 +26,8 @@ RunJournal::RunJournal(const std::filesystem::path& run,
 
 void RunJournal::write(const std::string& event, int attempt,
                        const nlohmann::ordered_json& fields) {
+  std::error_code ignored;
+  std::filesystem::create_directories(file_.parent_path(), ignored);
   LineWriter(file_, housekeeping_).append(journal_line(event, attempt, fields, core::unix_time()));
 }
 

@@ -18,8 +18,8 @@ namespace scaletrain::observe {
 std::string journal_line(const std::string& event, int attempt,
                          const nlohmann::ordered_json& fields, double time);
 
-// Appends to RUN/journal.jsonl. Opens the file for each event, as events are rare; a line that
-// cannot be written is a warning.
+// Appends to RUN/journal.jsonl, whose folder is made again if it was removed. Opens the file for
+// each event, as events are rare; a line that cannot be written is a warning.
 class RunJournal {
  public:
   explicit RunJournal(
