@@ -23,6 +23,7 @@ std::string to_json_line(const TrainRecord& record, double time) {
   if (record.loss_scale) line["loss_scale"] = *record.loss_scale;
   for (const auto& [name, value] : record.model) line["model"][name] = value;
   line["samples_per_s"] = record.samples_per_s;
+  if (record.tokens_per_s) line["tokens_per_s"] = *record.tokens_per_s;
   if (record.exchanged_bytes) line["exchanged_bytes"] = *record.exchanged_bytes;
   line["data_time"] = record.data_time;
   line["compute_time"] = record.compute_time;

@@ -34,6 +34,7 @@ struct TrainRecord {
   std::optional<double> loss_scale = {};                   // loss scale of the step, if any
   std::vector<std::pair<std::string, double>> model = {};  // counters of the model in the step
   double samples_per_s = 0;                                // all ranks, since the line before
+  std::optional<double> tokens_per_s = {};                 // likewise, of a language model
   // Bytes of gradients and weights that a rank sent in collectives since the line before; nullopt:
   // no collectives.
   std::optional<std::int64_t> exchanged_bytes = {};

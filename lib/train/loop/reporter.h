@@ -15,6 +15,7 @@
 #include "lib/observe/journal.h"
 #include "lib/observe/metrics.h"
 #include "lib/observe/progress.h"
+#include "lib/observe/slow_causes.h"
 #include "lib/observe/stragglers.h"
 #include "lib/observe/summary.h"
 #include "lib/replica/finish.h"
@@ -61,6 +62,10 @@ class Reporter {
 
  private:
   bool speaks() const { return progress_ != nullptr; }
+  // Tokens of each sample of a language model; 0: its samples are no tokens.
+  std::int64_t tokens_a_sample() const;
+  // Costs of this attempt on this rank.
+  observe::RunCosts costs() const;
   observe::TrainRecord record(const StepResult& result) const;
   // nullopt: it does not change.
   std::optional<std::int64_t> image_size_of(std::int64_t step) const;
@@ -89,6 +94,8 @@ class Reporter {
   std::int64_t own_samples_ = 0;
   std::int64_t empty_steps_ = 0;
   double own_s_ = 0;
+  observe::RunCosts costs_;  // of this rank, with the stages of `stages_`
+  data::StageTimes stages_;
   std::string checkpoint_;
   std::string resume_command_;
   std::optional<observe::RunSummary::Test> test_;
