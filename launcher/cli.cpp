@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -96,6 +98,18 @@ std::string key_hint(const std::string& command, const std::string& word) {
                      fmt::join(found, "=VALUE or "));
 }
 
+// Makes "explain runs/a" of "explain run runs/a": a path is no command below `explain`.
+void complete_explain(std::vector<std::string>& words, const CLI::App& explain) {
+  if (words.size() < 2 || words[0] != "explain" || words[1].starts_with("-")) return;
+  const std::string& word = words[1];
+  std::error_code unknown;
+  const std::vector<std::string> known = core::command_names(explain);
+  const bool is_command = std::find(known.begin(), known.end(), word) != known.end();
+  const bool is_path =
+      word.find('/') != std::string::npos || std::filesystem::is_directory(word, unknown);
+  if (!is_command && is_path) words.insert(words.begin() + 1, "run");
+}
+
 int parse_and_run(const std::vector<std::string>& arguments, const std::string& version) {
   std::vector<std::string> ours(arguments.begin() + 1, arguments.end());
   std::optional<std::vector<std::string>> program;
@@ -133,6 +147,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   }
   if (ours[0] == "help") ours = words_for_help(std::move(ours));
   if (ours[0] == "launch") program = cut_program(ours, *app.get_subcommand("launch"));
+  complete_explain(ours, *explained->get_parent());
   if (ours.size() > 1 && ours[0] == "explain" && ours[1] == "launch") {
     std::vector<std::string> launch(ours.begin() + 1, ours.end());
     program = cut_program(launch, *explained);

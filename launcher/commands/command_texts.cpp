@@ -104,6 +104,7 @@ const std::vector<core::CommandText>& texts() {
       {"explain", kPrepare, "scaletrain explain launch --nproc 8 recipe.json"},
       {"explain launch", nullptr,
        "scaletrain explain launch --nproc 8 --nnodes 2 --set parallel.shard=8 recipe.json"},
+      {"explain run", nullptr, "scaletrain explain run runs/digits"},
       {"explain slurm", nullptr,
        "scaletrain explain slurm --nodes 2 --gpus-per-node 8 recipe.json"},
       {"explain queue", nullptr, "scaletrain explain queue first.json second.json --jobs 2"},

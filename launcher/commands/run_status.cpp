@@ -19,6 +19,7 @@
 #include "lib/core/plan/batch_sizes.h"
 #include "lib/core/printable.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/observe/plot.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::launcher {
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxRunFileBytes = 64 << 20;
+constexpr int kMostLosses = 40;                          // columns of the sparkline
 constexpr std::streamoff kMetricsTailBytes = 256 << 10;  // read from metrics.jsonl
 
 Json read_json(const fs::path& file) {
@@ -127,6 +129,19 @@ std::optional<double> seconds_a_sample(const std::vector<Json>& records,
   return sum.seconds / sum.samples;
 }
 
+// Losses of the records, at most kMostLosses of them: means of neighbours.
+Json recent_losses(const std::vector<Json>& records) {
+  std::vector<observe::PlotPoint> points;
+  for (const Json& record : records) {
+    const Json loss = field(record, "loss");
+    if (loss.is_number())
+      points.push_back({static_cast<double>(points.size()), loss.get<double>()});
+  }
+  Json losses = Json::array();
+  for (const auto& point : observe::downsample(points, kMostLosses)) losses.push_back(point.y);
+  return losses;
+}
+
 void add_progress(const fs::path& run, const Json& recipe, Json& status) {
   const std::vector<Json> records = last_train_records(run);
   if (records.empty()) return;
@@ -134,6 +149,7 @@ void add_progress(const fs::path& run, const Json& recipe, Json& status) {
   for (const char* name : {"step", "epoch", "loss", "samples_per_s"}) {
     status[name] = field(last, name);
   }
+  status["losses"] = recent_losses(records);
   const core::BatchSizes sizes = sizes_of(recipe);
   const std::optional<double> sample_s = seconds_a_sample(records, sizes);
   if (status["state"] == "running" && sample_s && status["total_steps"].is_number()) {
@@ -216,6 +232,7 @@ Json run_status(const fs::path& run) {
               {"total_steps", nullptr},
               {"epoch", nullptr},
               {"loss", nullptr},
+              {"losses", Json::array()},
               {"samples_per_s", nullptr},
               {"left_s", nullptr},
               {"checkpoint", nullptr},
@@ -249,6 +266,11 @@ std::string status_text(const Json& status) {
     text += row("speed",
                 fmt::format("{:.1f} samples/s, loss {:.4f}", status["samples_per_s"].get<double>(),
                             status["loss"].get<double>()));
+  }
+  if (status["losses"].size() > 1) {
+    const auto losses = status["losses"].get<std::vector<double>>();
+    text += row("loss", fmt::format("{}  {:.4f} to {:.4f}", observe::sparkline(losses, kMostLosses),
+                                    losses.front(), losses.back()));
   }
   if (status["checkpoint"].is_string()) {
     const fs::path checkpoint = status["checkpoint"].get<std::string>();

@@ -8,8 +8,9 @@
 namespace scaletrain::launcher {
 
 // An object with "name", "state", "why" (a failure's verdict, how a finished run ended), "attempt",
-// "restart", "step", "total_steps", "epoch", "loss", "samples_per_s", "left_s", "checkpoint",
-// "checkpoint_age_s", "hosts" and "ranks"; null where something is not known. "state" is
+// "restart", "step", "total_steps", "epoch", "loss", "losses" (recent ones, for a sparkline),
+// "samples_per_s", "left_s", "checkpoint", "checkpoint_age_s", "hosts" and "ranks"; null where
+// something is not known. "state" is
 //   running    its launcher lives
 //   dead       its launcher has gone without a word: the machine or the launcher was killed
 //   finished, failed, stopped

@@ -55,6 +55,7 @@ int run_job(const Job& job, const Placement& placement, const RestartLimits& lim
       wait = restarts.next(now, std::chrono::duration_cast<milliseconds>(now - start));
       if (!wait) report += restarts.refusal();
     }
+    job.attempts.attempt_judged(failure, wait ? restarts.text(*wait) : "");
     report += wait ? "\n  " + restarts.text(*wait) : job.ending.give_up(*failure);
     core::leave_bar_of_terminal();
     core::log("{}", report);

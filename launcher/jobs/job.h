@@ -76,6 +76,12 @@ class AttemptMaker {
   virtual bool is_done() const { return false; }
   // The workers of plan_attempt have ended; for those who keep a record.
   virtual void attempt_ended(const GroupEnd&, const std::vector<WorkerPlan>&) {}
+  // The attempt is judged, on every node: `failure` of any node, nullopt if the nodes changed;
+  // `restart` says how the job starts again, "" if it does not.
+  virtual void attempt_judged(const std::optional<Failure>& failure, const std::string& restart) {
+    (void)failure;
+    (void)restart;
+  }
 };
 
 // Reports and records how a job ends; one of these is called, once.

@@ -275,6 +275,14 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
     plans.push_back(plan_worker(env_of(attempt, local_rank), local_rank, store, arguments));
   }
   GroupOptions options = group_options(plans);
+  nlohmann::ordered_json fields{{"ranks", placement_.world_size()},
+                                {"nodes", placement_.nnodes},
+                                {"restart", attempt.restart}};
+  if (!checkpoint.empty()) {
+    fields["resumed_from"] = checkpoint;
+    fields["step"] = plan.at("step").get<std::int64_t>();
+  }
+  write_event("attempt_started", fields);
   return {.workers = std::move(plans), .options = std::move(options)};
 }
 

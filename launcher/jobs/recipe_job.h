@@ -15,6 +15,7 @@
 #include "launcher/jobs/node_status.h"
 #include "launcher/jobs/replicas.h"
 #include "lib/core/disk/lease.h"
+#include "lib/observe/journal.h"
 
 namespace scaletrain::launcher {
 
@@ -41,6 +42,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::vector<int> lost_with(int node) const override { return replicas_.on_node(node); }
   bool is_done() const override;
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
+  void attempt_judged(const std::optional<Failure>& failure, const std::string& restart) override;
 
   int succeeded() override;
   int stopped(const GroupEnd& end) override;
@@ -56,6 +58,9 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   void report_lost(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
                    const std::optional<Hang>& hang);
   std::filesystem::path attempt_folder() const;
+  // Writes an event of the current attempt into journal.jsonl, on the node that owns the folder.
+  void write_stop(const GroupEnd& end);
+  void write_event(const std::string& event, const nlohmann::ordered_json& fields);
   std::optional<Hang> watch(const std::vector<RunningWorker>& running);
   std::filesystem::path named_checkpoint() const;
   std::optional<std::filesystem::path> checkpoint_to_load(const Attempt& attempt) const;
@@ -82,6 +87,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   int attempt_ = 0;
   int launchers_here_ = 1;
   std::unique_ptr<core::Lease> lease_;
+  observe::RunJournal journal_{request_.recipe.output};
   bool has_made_folder_ = false;        // the run's folder was not there before
   bool has_made_memory_ = false;        // or has warned why there is none
   std::unique_ptr<NodeMemory> memory_;  // set if the recipe asks for it

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "launcher/jobs/checks/run_folder.h"
@@ -15,6 +16,7 @@
 #include "lib/core/housekeeping.h"
 #include "lib/core/job/worker_env.h"
 #include "lib/core/log.h"
+#include "lib/core/process/subprocess.h"
 #include "lib/core/text/text.h"
 #include "lib/format/checkpoint/checkpoint_folder_links.h"
 
@@ -43,6 +45,34 @@ std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) 
 
 void RecipeJob::attempt_ended(const GroupEnd& /*end*/, const std::vector<WorkerPlan>& /*plans*/) {
   if (lease_) format::settle_links(core::system_disk(), output_ / "checkpoints");
+}
+
+void RecipeJob::write_event(const std::string& event, const nlohmann::ordered_json& fields) {
+  if (lease_) journal_.write(event, attempt_, fields);
+}
+
+void RecipeJob::write_stop(const GroupEnd& end) {
+  nlohmann::ordered_json fields = nlohmann::ordered_json::object();
+  if (end.stop_signal != 0) fields["signal"] = core::signal_name(end.stop_signal);
+  if (!end.trouble.empty()) fields["cause"] = end.trouble;
+  write_event("stopped", fields);
+}
+
+void RecipeJob::attempt_judged(const std::optional<Failure>& failure, const std::string& restart) {
+  if (failure) {
+    const FailureFile file = failure_file(*failure, attempt_);
+    nlohmann::ordered_json fields{{"rank", file.rank}, {"host", file.host}};
+    if (file.node) fields["node"] = *file.node;
+    if (file.step) fields["step"] = *file.step;
+    if (file.signal) fields["signal"] = *file.signal;
+    fields["exit_code"] = file.exit_code;
+    fields["cause"] = file.cause;
+    write_event("attempt_failed", fields);
+  }
+  if (restart.empty()) return;
+  write_event("restarting",
+              {{"cause", failure ? short_text(*failure) : "the nodes of the job changed"},
+               {"text", restart}});
 }
 
 LastSeen RecipeJob::last_seen(const WorkerEnd& end) const {
@@ -91,6 +121,7 @@ int RecipeJob::stopped(const GroupEnd& end) {
       [](const WorkerEnd& worker) { return worker.status.ok() || worker.was_outlived; });
   // The last step was under way.
   if (succeeded == placement_.nproc) return RecipeJob::succeeded();
+  write_stop(end);
   const LostReplicas& lost = replicas_.lost();
   if (!lost.empty()) core::log("lost before: {}", lost.text());
   const auto killed =

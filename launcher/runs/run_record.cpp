@@ -72,6 +72,22 @@ void take_record(RunRecord& run, RunJson record) {
   }
 }
 
+// Adds nodes that joined and were lost, from the journals of the launchers of several nodes, to a
+// run's journal.
+void read_agents(const fs::path& folder, RunRecord& run) {
+  static const std::map<std::string, std::string> kEvents{
+      {"join", "node_joined"}, {"lose", "node_lost"}, {"refuse", "node_refused"}};
+  std::error_code absent;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder / "logs/agents", absent)) {
+    for_each_line(file.path(), [&run](RunJson record) {
+      const auto found = kEvents.find(string_of(record, "event"));
+      if (found == kEvents.end()) return;
+      record["event"] = found->second;
+      run.journal.push_back(std::move(record));
+    });
+  }
+}
+
 }  // namespace
 
 bool is_run(const fs::path& folder) {
@@ -103,6 +119,7 @@ RunRecord read_run(const fs::path& folder, const std::string& shown) {
                 [&run](RunJson record) { take_record(run, std::move(record)); });
   for_each_line(folder / "journal.jsonl",
                 [&run](RunJson record) { run.journal.push_back(std::move(record)); });
+  read_agents(folder, run);
   return run;
 }
 

@@ -30,7 +30,7 @@ struct RunRecord {
   RunJson environment;  // null: the file is missing or damaged, as for `failure`
   RunJson failure;
   std::map<std::string, RunJson> cards;  // data cards by set: "train", "val", "test"
-  std::vector<RunJson> journal;          // lines of journal.jsonl
+  std::vector<RunJson> journal;          // lines of journal.jsonl; node_joined, node_lost
 
   // Records of metrics.jsonl. Of a repeated step the highest attempt counts.
   std::map<std::int64_t, RunJson> trained;                           // by step

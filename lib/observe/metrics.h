@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/descriptor.h"
 #include "lib/core/housekeeping.h"
+#include "lib/observe/line_writer.h"
 #include "lib/observe/stragglers.h"
 #include "lib/recipe/catalog/task.h"
 
@@ -38,6 +38,7 @@ struct TrainRecord {
   std::optional<double> loss_scale = {};                   // loss scale of the step, if any
   std::vector<std::pair<std::string, double>> model = {};  // counters of the model in the step
   double samples_per_s = 0;                                // all ranks, since the line before
+  std::optional<double> tokens_per_s = {};                 // likewise, of a language model
   // Bytes of gradients and weights that a rank sent in collectives since the line before; nullopt:
   // no collectives.
   std::optional<std::int64_t> exchanged_bytes = {};
@@ -115,10 +116,7 @@ std::string to_json_line(const SaveRecord& record, double time);
 std::string to_json_line(const MirrorRecord& record, double time);
 std::string to_json_line(const ReplicaRecord& record, double time);
 
-// Appends to RUN/metrics.jsonl, one write(2) a line; a torn last line of a killed run is ended with
-// a newline first. A file that cannot be opened or written is a warning and never stops the
-// training; later lines are still tried, since a full disk may be emptied. One that was removed is
-// warned about and begun anew, with its folder.
+// Appends to RUN/metrics.jsonl (lib/observe/line_writer.h).
 class MetricsWriter {
  public:
   explicit MetricsWriter(
@@ -134,14 +132,7 @@ class MetricsWriter {
   void write(const ReplicaRecord& record);
 
  private:
-  void append(std::string line);
-  void open_file();
-  void keep_file();
-  void report(int error);
-  std::filesystem::path file_;
-  std::shared_ptr<core::Housekeeping> housekeeping_;
-  core::Descriptor fd_;
-  bool torn_ = false;  // the file ends inside a line
+  LineWriter lines_;
 };
 
 }  // namespace scaletrain::observe

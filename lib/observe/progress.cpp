@@ -31,6 +31,7 @@ Progress::~Progress() {
 void Progress::train(const TrainRecord& record) {
   advance(record.step, record.loss, record.lr);
   state_.samples_per_s = record.samples_per_s;
+  state_.tokens_per_s = record.tokens_per_s.value_or(-1);
   const double step_s = record.data_time + record.compute_time;
   state_.data_share = step_s > 0 ? record.data_time / step_s : -1;
   if (terminal_) {

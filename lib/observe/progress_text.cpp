@@ -49,7 +49,11 @@ std::vector<Field> fields_of(const ProgressState& state, ProgressGoal goal) {
   add(0, step_text(state.step, goal));
   add(1, fmt::format("loss {:.4f}", state.loss));
   add(5, fmt::format("lr {:.3g}", state.lr));
-  if (state.samples_per_s >= 0) add(4, fmt::format("{:.0f} samples/s", state.samples_per_s));
+  if (state.tokens_per_s >= 0) {
+    add(4, fmt::format("{:.0f} tokens/s", state.tokens_per_s));
+  } else if (state.samples_per_s >= 0) {
+    add(4, fmt::format("{:.0f} samples/s", state.samples_per_s));
+  }
   if (state.data_share >= 0) add(6, fmt::format("data {:.0f}%", 100 * state.data_share));
   if (state.left_s >= 0) add(2, "left " + format_duration(state.left_s));
   return fields;

@@ -26,6 +26,7 @@ struct ProgressState {
   double samples_per_s = -1;
   double data_share = -1;  // part of a step that waits for data, 0..1
   double left_s = -1;
+  double tokens_per_s = -1;  // shown in place of samples_per_s
 };
 
 // Estimates the seconds left of a run that after `first_step` has taken `seconds` up to a later

@@ -29,22 +29,27 @@ std::string test_text(const RunSummary::Test& test, std::int64_t last_step) {
   return fmt::format("{} ({} {}{})", text, test.count, test.counted, of_step);
 }
 
+std::string speed_text(const RunSummary& summary) {
+  return summary.tokens_per_s > 0 ? fmt::format("{:.0f} tokens/s", summary.tokens_per_s)
+                                  : fmt::format("{:.0f} samples/s", summary.samples_per_s);
+}
+
 }  // namespace
 
 std::string summary_text(const RunSummary& summary) {
   const std::string done =
       summary.early.empty() ? "done" : fmt::format("done, as {}", summary.early);
-  std::string text =
-      fmt::format("{}: {}, {} in {}, {:.0f} samples/s\n", core::printable(summary.name),
-                  summary.stopped.empty() ? done : "stopped by " + summary.stopped,
-                  core::counted(summary.step, "step"), format_duration(summary.trained_s),
-                  summary.samples_per_s);
+  std::string text = fmt::format("{}: {}, {} in {}, {}\n", core::printable(summary.name),
+                                 summary.stopped.empty() ? done : "stopped by " + summary.stopped,
+                                 core::counted(summary.step, "step"),
+                                 format_duration(summary.trained_s), speed_text(summary));
   if (summary.best) {
     const auto& [measure, value] = summary.best->measured;
     text += row("best " + measure->label,
                 fmt::format("{} on val at step {}", measure->text(value), summary.best->step));
   }
   if (summary.test) text += row(test_name(*summary.test), test_text(*summary.test, summary.step));
+  for (const std::string& cause : summary.slow) text += row("slow", cause);
   if (summary.skipped_steps > 0) {
     text += row("skipped", fmt::format("{} whose loss or gradients were not finite",
                                        core::counted(summary.skipped_steps, "step")));

@@ -17,11 +17,13 @@ struct RunSummary {
   std::int64_t step = 0;                   // optimizer steps done, over all attempts
   double trained_s = 0;                    // wall time of them
   double samples_per_s = 0;                // all ranks, mean over this attempt
+  double tokens_per_s = 0;                 // of a language model, shown instead; 0: none
   std::int64_t skipped_steps = 0;          // left out as not finite
   std::int64_t skipped_samples = 0;        // left out as bad; they are listed in RUN/bad_samples
   std::int64_t empty_steps = 0;            // in this attempt: steps whose targets were all masked
   std::int64_t housekeeping_failures = 0;  // links, logs, old checkpoints (core::Housekeeping)
   std::string weights_differences = {};    // between the weights it started from and the recipe
+  std::vector<std::string> slow = {};      // causes and remedies (lib/observe/slow_causes.h)
 
   struct Best {
     recipe::Measured measured;

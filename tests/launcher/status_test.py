@@ -59,6 +59,14 @@ class Status(RecipeTestCase):
         self.assertEqual(("stopped", None), self.fields("state", "why"))
         self.assertTrue(self.status().startswith("test: stopped\n"))
 
+    def test_the_recent_losses_are_a_sparkline(self):
+        self.script()
+        self.launch(self.recipe())
+        self.metrics(*({"step": step, "loss": loss, "time": 1000.0 + step}
+                       for step, loss in enumerate((4.0, 2.0, 1.0, None, 0.5), 1)))
+        self.assertEqual(([4.0, 2.0, 1.0, 0.5],), self.fields("losses"))
+        self.assertRegex(self.status(), r"(?m)^  loss        \u2588.{2}\u2581  4\.0000 to 0\.5000$")
+
     def test_a_launcher_that_was_killed_leaves_a_dead_run(self):
         process = self.running()
         process.kill()

@@ -95,6 +95,13 @@ TEST_CASE("a train record has the loss scale where losses are scaled") {
         std::string::npos);
 }
 
+TEST_CASE("a train record of a language model has its tokens a second") {
+  TrainRecord record = a_train_record();
+  record.tokens_per_s = 1024;
+  CHECK(to_json_line(record, 1).find(
+            R"("samples_per_s":512.5,"tokens_per_s":1024.0,"data_time":)") != std::string::npos);
+}
+
 TEST_CASE("a train record has what the model counted, by name, where it counts anything") {
   TrainRecord record = a_train_record();
   record.model = {{"balance_loss", 2.5}, {"busiest_share.0", 0.5}};

@@ -26,6 +26,13 @@ TEST_CASE("a line shows epoch, step, loss, learning rate, rate, data share and t
         "epoch 5/10  step 215/430  loss 0.4321  lr 0.00098  512 samples/s  data 3%  left 2m 03s");
 }
 
+TEST_CASE("a language model shows tokens a second in place of samples") {
+  ProgressState state = kState;
+  state.tokens_per_s = 131072;
+  const std::string text = train_text(state, {.total_steps = 430});
+  CHECK(text == "step 215/430  loss 0.4321  lr 0.00098  131072 tokens/s  data 3%  left 2m 03s");
+}
+
 TEST_CASE("a line leaves out what is not known yet") {
   CHECK(train_text({.step = 1, .loss = 2.3, .lr = 1e-5}, {}) == "step 1  loss 2.3000  lr 1e-05");
   CHECK(train_text({.step = 44, .loss = 2.3, .lr = 1e-5}, {.steps_per_epoch = 43}) ==

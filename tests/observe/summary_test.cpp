@@ -43,6 +43,20 @@ TEST_CASE("the summary of a run that is done early says why") {
       "1m 23s, 512 samples/s\n"));
 }
 
+TEST_CASE("the summary of a language model has tokens a second") {
+  RunSummary summary = a_finished_run();
+  summary.tokens_per_s = 131072;
+  CHECK(summary_text(summary).starts_with(
+      "digits-resnet18: done, 430 steps in 1m 23s, 131072 tokens/s\n"));
+}
+
+TEST_CASE("the summary says why a run was slow and what would help") {
+  RunSummary summary = a_finished_run();
+  summary.slow = {"waited for data 62 % of the time: raise data.threads"};
+  CHECK(summary_text(summary).find("\n  slow         waited for data 62 % of the time: raise "
+                                   "data.threads\n") != std::string::npos);
+}
+
 TEST_CASE("the summary says how often something beside training failed") {
   RunSummary summary = a_finished_run();
   summary.housekeeping_failures = 3;

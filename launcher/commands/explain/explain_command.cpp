@@ -12,6 +12,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/explain/device_rows.h"
+#include "launcher/commands/explain/explain_run.h"
 #include "launcher/commands/explain/explain_runs.h"
 #include "launcher/commands/explain/explanation.h"
 #include "launcher/commands/explain/flag_rows.h"
@@ -306,6 +307,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
     exit_status = 0;
   });
   add_explained_runs(*command, words, exit_status);
+  add_explained_story(*command, exit_status);
   return launch;
 }
 

@@ -130,7 +130,7 @@ RunJson events_of(const RunRecord& run) {
     if (event == "checkpoint" || event == "mirror" || event == "replica") continue;
     events.push_back(event_of(number_of(record, "time").value_or(0), event, details_of(record)));
   }
-  if (run.failure.is_object()) {
+  if (run.failure.is_object() && run.journal.empty()) {
     events.push_back(
         event_of(number_of(run.failure, "time").value_or(0), "failure",
                  run.state.state == "failed" ? run.state.why : details_of(run.failure)));

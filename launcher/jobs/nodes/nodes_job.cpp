@@ -213,6 +213,10 @@ std::optional<int> NodesJob::conclude(const Verdict& verdict, const GroupEnd& en
     job_.attempts.hear_lost(board.lost);
   }
   std::string text = verdict.text;
+  const std::string restart = verdict.failure || text.empty() ? "starting again" : text;
+  if (verdict.failure || verdict.again) {
+    job_.attempts.attempt_judged(verdict.failure, verdict.again ? restart : "");
+  }
   if (!verdict.again && verdict.failure) text += job_.ending.give_up(*verdict.failure);
   // One that stopped by itself has logged why.
   const bool leaves = end.stop_signal != 0 || !end.trouble.empty();

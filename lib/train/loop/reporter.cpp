@@ -4,17 +4,18 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "lib/core/disk/disk.h"
 #include "lib/core/log.h"
+#include "lib/core/process/cores.h"
 #include "lib/core/text/shell_word.h"
-#include "lib/core/text/text.h"
-#include "lib/core/text/url.h"
 #include "lib/core/version.h"
 #include "lib/data/loader/image_sizes.h"
+#include "lib/data/loader/threads.h"
 #include "lib/dist/device.h"
 #include "lib/dist/send.h"
 #include "lib/observe/environment.h"
@@ -67,6 +68,10 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
                           ? "scaletrain resume " + core::shell_word(run.recipe.output)
                           : env.resume_command) {
   if (env.rank != 0) return;
+  costs_.threads = run.recipe.data.threads > 0
+                       ? run.recipe.data.threads
+                       : data::automatic_threads(env.local_rank, env.local_world_size);
+  costs_.cores = std::max(1, core::usable_cores() / env.local_world_size);
   const std::filesystem::path folder = run.recipe.output;
   observe::EnvironmentFacts facts;
   facts.versions = {{"scaletrain", core::version()}, {"torch", TORCH_VERSION}};
@@ -81,6 +86,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
     if (!is_there || path.filename() != "recipe.json") write_file(path, text);
   }
   metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl", run.housekeeping);
+  journal_ = std::make_unique<observe::RunJournal>(folder, run.housekeeping);
   progress_ = std::make_unique<observe::Progress>(
       console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
                                          .steps_per_epoch = run.length.steps_per_epoch,
@@ -97,6 +103,11 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
   own_samples_ += batch;
   window_s_ += seconds;
   own_s_ += seconds;
+  if (!first) {  // the first step waits for the loader's first batch
+    costs_.seconds += seconds;
+    costs_.data_s += result.facts.data_s;
+  }
+  stages_ += result.facts.stages;
   window_data_s_ += result.facts.data_s;
   window_stages_ += result.facts.stages;
   window_exchanged_ += result.facts.exchanged_bytes;
@@ -156,10 +167,30 @@ std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
       .at(run_.length.place(step));
 }
 
+std::int64_t Reporter::tokens_a_sample() const {
+  const bool has_tokens = run_.task->row().reads == recipe::TaskRow::Reads::kTokens;
+  return has_tokens ? run_.recipe.data.context : 0;
+}
+
+observe::RunCosts Reporter::costs() const {
+  observe::RunCosts costs = costs_;
+  const double samples = static_cast<double>(run_.batch.micro_steps(own_samples_)) *
+                         static_cast<double>(run_.batch.per_device);
+  if (samples > 0) {
+    costs.read_s = stages_.read_s / samples;
+    costs.decode_s = stages_.decode_s / samples;
+    costs.augment_s = stages_.augment_s / samples;
+  }
+  costs.saves_async = run_.recipe.checkpoint.async;
+  costs.image_size = tokens_a_sample() > 0 ? 0 : run_.recipe.data.image_size;
+  return costs;
+}
+
 // Returns the record of the window that ends here, without the maxima over the ranks.
 observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;
+  const std::int64_t tokens = tokens_a_sample();
   const bool is_apart = run_.sync && run_.sync->is_apart();
   const bool exchanges = is_apart || run_.mesh->gradients().world_size() > 1;
   return {
@@ -176,10 +207,17 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .loss_scale = result.loss_scale,
       .model = named(run_, result.statistics),
       .samples_per_s = static_cast<double>(window_samples_) / window_s_,
+      .tokens_per_s = tokens > 0
+                          ? std::optional(static_cast<double>(window_samples_ * tokens) / window_s_)
+                          : std::nullopt,
       .exchanged_bytes = exchanges ? std::optional(window_exchanged_) : std::nullopt,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples,
       .replica = is_apart ? std::optional(0) : std::nullopt};
+}
+
+void Reporter::write_event(const std::string& event, const nlohmann::ordered_json& fields) {
+  if (journal_) journal_->write(event, attempt_, fields);
 }
 
 bool Reporter::write_file(const std::filesystem::path& path, const std::string& text) {
@@ -222,99 +260,19 @@ void Reporter::eval(const std::string& split, const EvalResult& result,
   }
 }
 
-void Reporter::saved(const checkpoint::Saved& saved) {
-  checkpoint_ = saved.path.string();
-  if (!speaks()) return;
-  progress_->note(fmt::format("saved {} in {:.2f} s, for which training waited {:.3f} s",
-                              checkpoint_, saved.write_s, saved.stall_s));
-  metrics_->write(observe::SaveRecord{.attempt = attempt_,
-                                      .step = saved.step,
-                                      .bytes = saved.bytes,
-                                      .linked_bytes = saved.linked_bytes,
-                                      .stall_s = saved.stall_s,
-                                      .write_s = saved.write_s});
-}
-
-void Reporter::mirrored(const mirror::Copied& copied) {
-  if (!speaks()) return;
-  const std::string place = core::shown_path(run_.recipe.checkpoint.mirror);
-  progress_->note(
-      copied.bytes > 0
-          ? fmt::format("copied the checkpoint of step {} to {}, {:.2f} s after it was "
-                        "saved",
-                        copied.step, place, copied.seconds)
-          : fmt::format("{} has the checkpoint of step {} already", place, copied.step));
-  metrics_->write(observe::MirrorRecord{.attempt = attempt_,
-                                        .step = copied.step,
-                                        .bytes = copied.bytes,
-                                        .copy_s = copied.seconds,
-                                        .behind = copied.behind});
-}
-
-void Reporter::replicated(std::int64_t step, const replica::Replicated& copies) {
-  if (!speaks()) return;
-  progress_->note(fmt::format("the checkpoint of step {} is in the memory of {}", step,
-                              core::counted(copies.nodes, "node")));
-  metrics_->write(observe::ReplicaRecord{
-      .attempt = attempt_, .step = step, .bytes = copies.bytes, .nodes = copies.nodes});
-}
-
-void Reporter::note(const std::string& text) {
-  if (speaks()) progress_->note(text);
-}
-
-void Reporter::skipped(const StepResult& result) {
-  if (!speaks()) return;
-  if (result.overflowed()) {
-    progress_->note(fmt::format(
-        "step {} was left out on all ranks: its gradients are too large for a loss scale of {:g}, "
-        "which falls",
-        result.facts.step + 1, *result.loss_scale));
-    return;
-  }
-  progress_->note(
-      fmt::format("warning: step {} was left out on all ranks: loss {}, gradient norm {}",
-                  result.facts.step + 1, result.loss, result.grad_norm));
-}
-
-void Reporter::slow(const SlowRanks& slow) {
-  if (!speaks()) return;
-  for (observe::Straggler rank : slow.ranks) {
-    if (run_.goes_apart) {  // it is counted among those of rank 0's replica
-      rank.rank = run_.mesh->plan().replica_group(0).at(static_cast<std::size_t>(rank.rank));
-    }
-    progress_->note(fmt::format(
-        "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
-        "the median rank's is {:.4f} s",
-        rank.rank, rank.phase, rank.seconds, rank.median));
-    metrics_->write(observe::StragglerRecord{.attempt = attempt_, .step = slow.step, .slow = rank});
-  }
-}
-
-void Reporter::lost_replica(int replica, std::int64_t step, std::int64_t left) {
-  if (!speaks()) return;
-  progress_->note(
-      fmt::format("warning: replica {} is lost, with what it learned after step {}; {} go on: the "
-                  "rest of its samples is not trained on",
-                  replica, step, left));
-  metrics_->write(observe::LostReplicaRecord{.attempt = attempt_,
-                                             .step = run_.state.step,
-                                             .replica = replica,
-                                             .kept_step = step,
-                                             .left = left});
-}
-
 void Reporter::finished() {
   if (!speaks()) return;
   nlohmann::ordered_json file{{"step", run_.state.step}, {"epoch", run_.state.epoch}};
   if (const std::string early = early_end(run_.recipe, run_.state); !early.empty()) {
     file["early"] = early;
+    write_event("early_stopped", {{"step", run_.state.step}, {"cause", early}});
   }
   if (test_) {
     for (const auto& [measure, value] : test_->measures) file["test_" + measure->name] = value;
     file["test_step"] = test_->step;
   }
   write_file(std::filesystem::path(run_.recipe.output) / "finished.json", file.dump(2) + "\n");
+  write_event("finished", {{"step", run_.state.step}});
 }
 
 void Reporter::summary(const std::string& stopped) {
@@ -328,11 +286,14 @@ void Reporter::summary(const std::string& stopped) {
       .step = state.step,
       .trained_s = state.trained_s,
       .samples_per_s = own_s_ > 0 ? static_cast<double>(own_samples_) / own_s_ : 0,
+      .tokens_per_s =
+          own_s_ > 0 ? static_cast<double>(own_samples_ * tokens_a_sample()) / own_s_ : 0,
       .skipped_steps = state.skipped_steps,
       .skipped_samples = state.skipped_samples,
       .empty_steps = empty_steps_,
       .housekeeping_failures = run_.housekeeping->failures(),
       .weights_differences = run_.weights_differences,
+      .slow = observe::slow_causes(costs()),
       .best = std::nullopt,
       .test = test_,
       .checkpoint = checkpoint_,

@@ -1,4 +1,5 @@
-// Reports of rank 0: metrics.jsonl, progress, the closing summary. Other ranks write nothing.
+// Reports of rank 0: metrics.jsonl, journal.jsonl, progress, the closing summary. Other ranks write
+// nothing.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +12,10 @@
 #include "lib/core/clock.h"
 #include "lib/core/job/worker_env.h"
 #include "lib/mirror/mirror.h"
+#include "lib/observe/journal.h"
 #include "lib/observe/metrics.h"
 #include "lib/observe/progress.h"
+#include "lib/observe/slow_causes.h"
 #include "lib/observe/stragglers.h"
 #include "lib/observe/summary.h"
 #include "lib/replica/finish.h"
@@ -43,10 +46,12 @@ class Reporter {
   // `model`: where training stood with the model that was looked at.
   void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
   void saved(const checkpoint::Saved& saved);
+  void save_failed(const core::Error& error);
   void mirrored(const mirror::Copied& copied);
   void replicated(std::int64_t step, const replica::Replicated& copies);
   void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
+  void lr_reduced();  // by schedule.plateau, after the validation of the current step
   void slow(const SlowRanks& slow);
   // Reports a lost replica: the weights contain its steps up to `step`; `left` replicas remain.
   void lost_replica(int replica, std::int64_t step, std::int64_t left);
@@ -57,10 +62,15 @@ class Reporter {
 
  private:
   bool speaks() const { return progress_ != nullptr; }
+  // Tokens of each sample of a language model; 0: its samples are no tokens.
+  std::int64_t tokens_a_sample() const;
+  // Costs of this attempt on this rank.
+  observe::RunCosts costs() const;
   observe::TrainRecord record(const StepResult& result) const;
   // nullopt: it does not change.
   std::optional<std::int64_t> image_size_of(std::int64_t step) const;
   void write(Outcomes<observe::TrainRecord>::Outcome line);
+  void write_event(const std::string& event, const nlohmann::ordered_json& fields);
   bool write_file(const std::filesystem::path& path, const std::string& text);
   // Counts a step whose batch had no target, and says so of the first.
   void count_without_targets(const StepResult& result);
@@ -71,6 +81,7 @@ class Reporter {
   int attempt_;
   Outcomes<observe::TrainRecord> lines_;  // with what was slowest, which they lack
   std::unique_ptr<observe::MetricsWriter> metrics_;
+  std::unique_ptr<observe::RunJournal> journal_;
   std::unique_ptr<observe::Progress> progress_;
   int console_fd_;
   std::map<std::filesystem::path, std::string> files_;  // full text; the run keeps them
@@ -83,6 +94,8 @@ class Reporter {
   std::int64_t own_samples_ = 0;
   std::int64_t empty_steps_ = 0;
   double own_s_ = 0;
+  observe::RunCosts costs_;  // of this rank, with the stages of `stages_`
+  data::StageTimes stages_;
   std::string checkpoint_;
   std::string resume_command_;
   std::optional<observe::RunSummary::Test> test_;

@@ -148,6 +148,7 @@ void Saves::report() {
       lost_ = nullptr;
       report(*saved);
     } catch (const core::StorageError& error) {
+      reporter_.save_failed(error);
       if (run_.recipe.checkpoint.on_failure != "continue") throw;
       lost_ = std::current_exception();
       core::warn("{}: {}; training goes on without that checkpoint", error.place(), error.found());

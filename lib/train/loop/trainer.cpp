@@ -291,7 +291,9 @@ bool Trainer::validate() {
   validated_step_ = state.step;
   if (!result) return false;
   count_validation(run_->recipe, result->measures, state);
+  const std::int64_t drops = state.plateau_drops;
   look_for_plateau(run_->recipe, result->measures, state);
+  if (state.plateau_drops > drops) reporter_.lr_reduced();
   return rank_validation(*result);
 }
 

@@ -1,0 +1,25 @@
+// The story of a run over all attempts, from its journal: what `explain run` prints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/runs/run_record.h"
+
+namespace scaletrain::launcher {
+
+struct StoryLine {
+  double time = 0;   // Unix seconds
+  std::string text;  // one sentence
+};
+
+// Sentences in the order of time. Checkpoints and skipped steps that follow each other are one
+// sentence. A run without journal.jsonl has its starts and its last failure.
+std::vector<StoryLine> run_story(const RunRecord& run);
+
+// A headline, then a line for each sentence with its local time.
+std::string story_text(const RunRecord& run);
+// {"run", "name", "state", "attempts", "events": [{"time", "text"}]}.
+RunJson story_json(const RunRecord& run);
+
+}  // namespace scaletrain::launcher

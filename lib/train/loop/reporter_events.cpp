@@ -1,0 +1,121 @@
+// Events of a run beside its steps: the part of Reporter that notes them and writes the journal.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "lib/core/error.h"
+#include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
+#include "lib/train/loop/reporter.h"
+
+namespace scaletrain::train {
+
+void Reporter::saved(const checkpoint::Saved& saved) {
+  checkpoint_ = saved.path.string();
+  costs_.saving_s += saved.stall_s;
+  if (!speaks()) return;
+  progress_->note(fmt::format("saved {} in {:.2f} s, for which training waited {:.3f} s",
+                              checkpoint_, saved.write_s, saved.stall_s));
+  metrics_->write(observe::SaveRecord{.attempt = attempt_,
+                                      .step = saved.step,
+                                      .bytes = saved.bytes,
+                                      .linked_bytes = saved.linked_bytes,
+                                      .stall_s = saved.stall_s,
+                                      .write_s = saved.write_s});
+  write_event("checkpoint_saved", {{"step", saved.step}});
+}
+
+void Reporter::save_failed(const core::Error& error) {
+  write_event(
+      "checkpoint_refused",
+      {{"step", run_.state.step}, {"cause", fmt::format("{}: {}", error.place(), error.found())}});
+}
+
+void Reporter::mirrored(const mirror::Copied& copied) {
+  if (!speaks()) return;
+  const std::string place = core::shown_path(run_.recipe.checkpoint.mirror);
+  progress_->note(
+      copied.bytes > 0
+          ? fmt::format("copied the checkpoint of step {} to {}, {:.2f} s after it was "
+                        "saved",
+                        copied.step, place, copied.seconds)
+          : fmt::format("{} has the checkpoint of step {} already", place, copied.step));
+  metrics_->write(observe::MirrorRecord{.attempt = attempt_,
+                                        .step = copied.step,
+                                        .bytes = copied.bytes,
+                                        .copy_s = copied.seconds,
+                                        .behind = copied.behind});
+}
+
+void Reporter::replicated(std::int64_t step, const replica::Replicated& copies) {
+  if (!speaks()) return;
+  progress_->note(fmt::format("the checkpoint of step {} is in the memory of {}", step,
+                              core::counted(copies.nodes, "node")));
+  metrics_->write(observe::ReplicaRecord{
+      .attempt = attempt_, .step = step, .bytes = copies.bytes, .nodes = copies.nodes});
+}
+
+void Reporter::note(const std::string& text) {
+  if (speaks()) progress_->note(text);
+}
+
+void Reporter::skipped(const StepResult& result) {
+  if (!speaks()) return;
+  write_event(
+      "step_skipped",
+      {{"step", result.facts.step + 1},
+       {"cause", result.overflowed()
+                     ? fmt::format("gradients overflow at a loss scale of {:g}", *result.loss_scale)
+                     : fmt::format("not finite: loss {}, gradient norm {}", result.loss,
+                                   result.grad_norm)}});
+  if (result.overflowed()) {
+    progress_->note(fmt::format(
+        "step {} was left out on all ranks: its gradients are too large for a loss scale of {:g}, "
+        "which falls",
+        result.facts.step + 1, *result.loss_scale));
+    return;
+  }
+  progress_->note(
+      fmt::format("warning: step {} was left out on all ranks: loss {}, gradient norm {}",
+                  result.facts.step + 1, result.loss, result.grad_norm));
+}
+
+void Reporter::lr_reduced() {
+  if (!speaks()) return;
+  const recipe::Plateau& plateau = *run_.recipe.schedule.plateau;
+  write_event("lr_reduced",
+              {{"step", run_.state.step},
+               {"factor", plateau.factor},
+               {"cause", fmt::format("{} has not improved for more than {}", plateau.metric,
+                                     core::counted(plateau.patience, "validation"))}});
+}
+
+void Reporter::slow(const SlowRanks& slow) {
+  if (!speaks()) return;
+  for (observe::Straggler rank : slow.ranks) {
+    if (run_.goes_apart) {  // it is counted among those of rank 0's replica
+      rank.rank = run_.mesh->plan().replica_group(0).at(static_cast<std::size_t>(rank.rank));
+    }
+    progress_->note(fmt::format(
+        "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
+        "the median rank's is {:.4f} s",
+        rank.rank, rank.phase, rank.seconds, rank.median));
+    metrics_->write(observe::StragglerRecord{.attempt = attempt_, .step = slow.step, .slow = rank});
+  }
+}
+
+void Reporter::lost_replica(int replica, std::int64_t step, std::int64_t left) {
+  if (!speaks()) return;
+  progress_->note(
+      fmt::format("warning: replica {} is lost, with what it learned after step {}; {} go on: the "
+                  "rest of its samples is not trained on",
+                  replica, step, left));
+  metrics_->write(observe::LostReplicaRecord{.attempt = attempt_,
+                                             .step = run_.state.step,
+                                             .replica = replica,
+                                             .kept_step = step,
+                                             .left = left});
+}
+
+}  // namespace scaletrain::train
