@@ -56,7 +56,15 @@ const std::vector<core::CommandText>& texts() {
       {"worker", kCluster,
        "# In a batch script: srun starts one task a rank.\n"
        "srun scaletrain worker recipe.json --resume auto"},
-      {"recipe", kPrepare, "scaletrain recipe check recipe.json"},
+      {"recipe", kPrepare,
+       "scaletrain recipe new --data photos\n"
+       "scaletrain recipe check recipe.json"},
+      {"recipe new", nullptr,
+       "# Image folder with one sub-folder a class.\n"
+       "scaletrain recipe new --data photos\n"
+       "# Shards, another model, another file.\n"
+       "scaletrain recipe new --data 'shards/train-{000000..000003}.tar' --model vit_tiny -o "
+       "vit.json"},
       {"recipe check", nullptr,
        "scaletrain recipe check recipe.json --nproc 8\n"
        "# Build the model too.\n"
