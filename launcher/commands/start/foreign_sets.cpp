@@ -16,6 +16,7 @@
 #include "lib/core/text/shell_word.h"
 #include "lib/core/text/text.h"
 #include "lib/format/csv.h"
+#include "lib/format/tar/sample_list.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -40,18 +41,32 @@ bool is_image_csv(const fs::path& file) {
   return header && column(*header, "path") >= 0 && column(*header, "label") >= 0;
 }
 
-std::vector<std::string> labels_of_csv(const fs::path& file) {
-  const std::string place = file.string();
-  const std::string text = core::read_file(file, kMostListBytes, core::ExitCode::kData);
-  format::CsvReader reader(text, place);
-  const format::CsvRow header = reader.next().value();
-  const auto label = static_cast<std::size_t>(column(header, "label"));
-  std::vector<std::string> labels;
-  while (const auto row = reader.next()) {
-    format::check_width(*row, header, place);
-    labels.push_back(row->fields[label]);
+bool is_image_jsonl(const fs::path& file) {
+  const std::string head = head_of(file, kHeadBytes);
+  const Json first = Json::parse(head.substr(0, head.find('\n')), nullptr, false);
+  return first.is_object() && first.contains("path") && first.contains("label");
+}
+
+std::vector<format::ListedSample> read_list(const GivenData& given) {
+  const std::string text = core::read_file(given.path, kMostListBytes, core::ExitCode::kData);
+  return given.path.extension() == ".csv" ? format::parse_csv_list(text, given.text)
+                                          : format::parse_jsonl_list(text, given.text);
+}
+
+// Classes as `data pack` counts them: numbers from 0 to the highest, or different names.
+void count_classes(const std::vector<format::ListedSample>& samples, FoundData& found) {
+  std::set<std::string> names;
+  std::int64_t highest = -1;
+  for (const format::ListedSample& sample : samples) {
+    if (sample.has_list) found.task = "multi_label_classification";
+    const auto labels = sample.has_list ? sample.labels : std::vector{sample.label};
+    for (const std::string& label : labels) {
+      names.insert(label);
+      highest = std::max(highest, core::parse_number<std::int64_t>(label).value_or(-1));
+    }
   }
-  return labels;
+  found.samples = std::ssize(samples);
+  found.classes = highest >= 0 ? highest + 1 : std::ssize(names);
 }
 
 // The kind of `data import` for a path; "": none.
@@ -84,7 +99,10 @@ std::string pattern_in(const GivenData& given, std::string& kind) {
 }  // namespace
 
 bool is_image_list(const GivenData& given) {
-  return given.is_file && given.path.extension() == ".csv" && is_image_csv(given.path);
+  if (!given.is_file) return false;
+  const std::string ending = given.path.extension().string();
+  return (ending == ".csv" && is_image_csv(given.path)) ||
+         (ending == ".jsonl" && is_image_jsonl(given.path));
 }
 
 FoundData fill_image_list(const GivenData& given) {
@@ -93,9 +111,7 @@ FoundData fill_image_list(const GivenData& given) {
   const std::string folder = found.name + "-shards";
   found.commands = {fmt::format("scaletrain data pack {} {}", core::shell_word(given.text),
                                 core::shell_word(folder))};
-  const std::vector<std::string> labels = labels_of_csv(given.path);
-  found.samples = std::ssize(labels);
-  found.classes = std::ssize(std::set<std::string>(labels.begin(), labels.end()));
+  count_classes(read_list(given), found);
   found.train = {{"shards", folder + "/train-*.tar"}};
   return found;
 }
