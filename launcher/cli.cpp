@@ -106,6 +106,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
                        "print the version, the commit and the versions of the libraries");
   app.require_subcommand(0, 1);
   add_launch_commands(app, program, exit_status);
+  add_demo_command(app, exit_status);
   add_slurm_command(app, exit_status);
   add_k8s_command(app, exit_status);
   add_worker_command(app, exit_status);

@@ -20,6 +20,8 @@ constexpr const char* kShell = "Help and shell";
 const std::vector<core::CommandText>& texts() {
   static const std::vector<core::CommandText> result{
       {"", nullptr,
+       "# Train a small model on drawn pictures in seconds, without any file.\n"
+       "scaletrain demo\n"
        "# Train a model on all GPUs of this machine.\n"
        "scaletrain launch --nproc gpu recipe.json\n"
        "# List the commands for shards and data sets.\n"
@@ -37,6 +39,10 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain launch --nproc gpu train.py --epochs 3\n"
        "# Start any program.\n"
        "scaletrain launch --nproc 2 -- ./program --flag"},
+      {"demo", kTrain,
+       "scaletrain demo\n"
+       "# A ResNet-18 for some minutes.\n"
+       "scaletrain demo --minutes 5 --output longer"},
       {"resume", kTrain,
        "# Continue from the newest complete checkpoint, on another number of ranks.\n"
        "scaletrain resume runs/digits --nproc 4\n"

@@ -18,6 +18,9 @@ namespace scaletrain::launcher {
 // line, set before app.parse().
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
                          int& exit_status);
+// `demo [--minutes N] [--output FOLDER]` (start/demo_command.cpp): draws its own data and trains on
+// it through a launch.
+void add_demo_command(CLI::App& app, int& exit_status);
 // `explain launch ...` (explain/): every value that a launch would use and where it came from. It
 // starts nothing, and throws what a launch would refuse. The result is its `launch`, which knows
 // the flags for cut_program. `words` are what a person typed, less the program, and `program` what

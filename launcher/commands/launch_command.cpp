@@ -101,6 +101,8 @@ int launch_program(const LaunchOptions& options) {
   return run_launched(job.job(), placement, options);
 }
 
+}  // namespace
+
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
   if (!resume_command) refuse_program_as_recipe(options.path);
@@ -111,8 +113,6 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
   if (const std::optional<int> status = job.open_run_folder()) return *status;
   return run_launched(job.job(), placement, options);
 }
-
-}  // namespace
 
 void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
   const core::FlagGroup group(command, "Recipe");
