@@ -17,6 +17,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/program_line.h"
+#include "launcher/commands/start/recipe_new.h"
 #include "launcher/place/pod.h"
 #include "launcher/platform/become.h"
 #include "lib/core/error.h"
@@ -111,6 +112,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   add_k8s_command(app, exit_status);
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
+  add_recipe_new(*app.get_subcommand("recipe"), exit_status);
   add_checkpoint_commands(app, ours, exit_status);
   add_doctor_command(app, exit_status);
   add_queue_commands(app, exit_status);

@@ -28,8 +28,8 @@ void add_demo_command(CLI::App& app, int& exit_status);
 CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& words,
                               const std::optional<std::vector<std::string>>& program,
                               int& exit_status);
-// `recipe check|show|schema|reference` (recipe_command.cpp): what a recipe says; `recipe new`
-// (start/recipe_new.cpp) writes one.
+// `recipe check|show|schema|reference` (recipe_command.cpp): what a recipe says. `recipe new` is
+// added by start/recipe_new.h.
 void add_recipe_commands(CLI::App& app, int& exit_status);
 // `checkpoint inspect|verify PATH [--json]` (checkpoint_command.cpp): what a checkpoint holds, and
 // whether it is whole; 65 where it is not. `diff A B` and `average A B... -o OUT`

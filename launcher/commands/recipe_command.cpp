@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "launcher/commands/commands.h"
-#include "launcher/commands/start/recipe_new.h"
 #include "launcher/flags/launch_options.h"
 #include "launcher/jobs/checks/launch_checks.h"
 #include "launcher/jobs/checks/load_recipe_of_run.h"
@@ -77,7 +76,6 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
   CLI::App* const recipe = app.add_subcommand("recipe", "Check a recipe, or explain recipes");
   recipe->require_subcommand(1);
   const auto arguments = std::make_shared<RecipeArguments>();
-  add_recipe_new(*recipe, exit_status);
 
   CLI::App* const checking = recipe->add_subcommand(
       "check", "report every mistake of a recipe at once, and whether its files are there");

@@ -25,9 +25,4 @@ struct FoundData {
   bool is_known() const { return samples > 0 || tokens > 0; }
 };
 
-// Recognizes `given`: a folder, shards (a tar, a pattern, braces), a list, text, token files, or a
-// set of another format. Throws core::UsageError for what is none of these, core::DataError for
-// damaged files.
-FoundData find_data(const std::string& given);
-
 }  // namespace scaletrain::launcher

@@ -11,7 +11,7 @@
 #include <string>
 #include <system_error>
 
-#include "launcher/commands/start/found_data.h"
+#include "launcher/commands/start/find_data.h"
 #include "launcher/commands/start/new_recipe.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
