@@ -35,6 +35,8 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain launch --set optimizer.lr=0.01 --set epochs=3 recipe.json\n"
        "# Continue from the newest checkpoint if there is one.\n"
        "scaletrain launch --nproc gpu --resume auto recipe.json\n"
+       "# Test that the model learns 16 samples by heart.\n"
+       "scaletrain launch --overfit 16 recipe.json\n"
        "# Start a PyTorch script as torchrun does.\n"
        "scaletrain launch --nproc gpu train.py --epochs 3\n"
        "# Start any program.\n"
