@@ -10,28 +10,28 @@ namespace scaletrain::observe {
 
 struct StartFacts {
   struct Weights {
-    std::string path;
+    std::string path = {};
     std::int64_t loaded = 0, adapted = 0, initialized = 0;  // tensors
   };
   struct DataSet {
-    std::string split;                    // "train", "val", "extra/NAME"
-    std::optional<std::int64_t> samples;  // nullopt: unknown, as in the streamed order
+    std::string split = {};                    // "train", "val", "extra/NAME"
+    std::optional<std::int64_t> samples = {};  // nullopt: unknown, as in the streamed order
     std::int64_t shards = 0;
   };
   struct Axis {
-    std::string name;  // "data", "pipeline"
+    std::string name = {};  // "data", "pipeline"
     int size = 1;
   };
 
-  std::string version, name, run;
+  std::string version = {}, name = {}, run = {};
   int attempt = 0;
   std::int64_t step = 0;  // steps done before this start; above 0 for a resumed run
 
-  std::string model;
+  std::string model = {};
   std::int64_t trained = 0, frozen = 0;  // parameters of the full model
-  std::optional<Weights> weights;        // nullopt: random initialization
+  std::optional<Weights> weights = {};   // nullopt: random initialization
   std::string counted = "samples";       // unit of the data sets: "samples", "windows"
-  std::vector<DataSet> sets;
+  std::vector<DataSet> sets = {};
   std::int64_t classes = 0;     // 0: the task has none
   std::int64_t vocab_size = 0;  // 0: no text
 
@@ -39,12 +39,12 @@ struct StartFacts {
   int data_parallel = 1;
   std::int64_t steps_per_epoch = 0, total_steps = 0;
 
-  std::string optimizer;
+  std::string optimizer = {};
   double lr = 0, weight_decay = 0;
-  std::string precision;
-  std::string device;  // device of rank 0
+  std::string precision = {};
+  std::string device = {};  // device of rank 0
   int ranks = 1, nodes = 1;
-  std::vector<Axis> layout;  // parallel axes of more than one rank
+  std::vector<Axis> layout = {};  // parallel axes of more than one rank
 };
 
 // A heading and a row for each part, with newlines. A part that does not apply has no row.

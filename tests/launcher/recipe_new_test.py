@@ -8,6 +8,10 @@ import shutil
 import subprocess
 import tarfile
 
+import numpy
+import pyarrow
+import pyarrow.parquet
+
 from launcher.launch_support import BIN, LIMIT_S, LaunchTestCase
 
 CLASSES = 3
@@ -156,6 +160,24 @@ class RecipeNew(LaunchTestCase):
         self.assertEqual("scaletrain data import parquet rows.parquet --out rows-shards\n"
                          "scaletrain recipe new --data rows-shards\n", done.stdout)
         self.assertFalse((self.folder / "rows.json").exists())
+
+    def test_parquet_trains_after_its_import(self):
+        self.draw_folder("photos")
+        images = sorted((self.folder / "photos").rglob("*.png"))
+        pyarrow.parquet.write_table(
+            pyarrow.table({"image": [image.read_bytes() for image in images],
+                           "label": [int(image.parent.name[-1]) for image in images]}),
+            self.folder / "rows.parquet")
+        *prepare, again = self.run_launcher("recipe", "new", "--data", "rows.parquet").stdout.splitlines()
+        for command in prepare:
+            self.run_launcher(*shlex.split(command)[1:])
+        self.assert_images(self.write_new(shlex.split(again)[-1]))
+
+    def test_tokens_without_a_card_are_taken_for_those_of_gpt2(self):
+        numpy.arange(20_000, dtype=numpy.uint16).tofile(self.folder / "corpus.bin")
+        recipe = self.write_new("corpus.bin")
+        self.assertEqual((50257, 2), (recipe["model"]["vocab_size"], recipe["data"]["token_bytes"]))
+        self.assert_trains("steps=2")
 
     def test_data_that_is_not_there_or_not_known_is_refused(self):
         (self.folder / "empty").mkdir()

@@ -203,7 +203,7 @@ void Reporter::write_start(const std::filesystem::path& path, const std::string&
     core::WatchedDisk disk = run_.disk();
     const std::filesystem::path temporary =
         path.parent_path() / core::temporary_name(".start.json", ::gettid());
-    disk.create(temporary)->write(std::as_bytes(std::span(text)));
+    disk.create(temporary, 0)->write(std::as_bytes(std::span(text)));
     disk.rename(temporary, path);
   });
 }
