@@ -174,7 +174,7 @@ class RecipeNew(LaunchTestCase):
         self.assert_images(self.write_new(shlex.split(again)[-1]))
 
     def test_tokens_without_a_card_are_taken_for_those_of_gpt2(self):
-        numpy.arange(20_000, dtype=numpy.uint16).tofile(self.folder / "corpus.bin")
+        numpy.arange(2_000, dtype=numpy.uint16).tofile(self.folder / "corpus.bin")
         recipe = self.write_new("corpus.bin")
         self.assertEqual((50257, 2), (recipe["model"]["vocab_size"], recipe["data"]["token_bytes"]))
         self.assert_trains("steps=2")
