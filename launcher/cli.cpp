@@ -19,6 +19,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/program_line.h"
+#include "launcher/commands/start/recipe_new.h"
 #include "launcher/place/pod.h"
 #include "launcher/platform/become.h"
 #include "lib/core/error.h"
@@ -120,10 +121,12 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
                        "print the version, the commit and the versions of the libraries");
   app.require_subcommand(0, 1);
   add_launch_commands(app, program, exit_status);
+  add_demo_command(app, exit_status);
   add_slurm_command(app, exit_status);
   add_k8s_command(app, exit_status);
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
+  add_recipe_new(*app.get_subcommand("recipe"), exit_status);
   add_checkpoint_commands(app, ours, exit_status);
   add_doctor_command(app, exit_status);
   add_queue_commands(app, exit_status);

@@ -121,6 +121,11 @@ std::vector<std::string> shape_classes(std::int64_t count) {
   return names;
 }
 
+std::int64_t distinct_label(std::int64_t i) {
+  constexpr auto kStride = static_cast<std::int64_t>(kShapes.size()) + 1;
+  return i / kKinds * kKinds + i * kStride % kKinds;
+}
+
 void draw_shapes(std::uint64_t seed, std::int64_t number, std::int64_t label, data::Image& image) {
   core::Philox random(seed, core::DrawPurpose::kTools, static_cast<std::uint64_t>(label),
                       static_cast<std::uint64_t>(number));

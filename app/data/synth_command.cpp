@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,6 +31,7 @@ struct SynthOptions {
   std::string size = "64", encoding = "jpeg:90";
   std::uint64_t seed = 0;
   int threads = 0;
+  bool distinct = false;
   bool as_json = false;
 };
 
@@ -55,10 +57,28 @@ Size parse_size(const std::string& text) {
   return size;
 }
 
+// The classes of the set by number, as labels of draw_shapes().
+std::vector<std::int64_t> labels_of(const SynthOptions& options) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < options.classes; ++i) {
+    labels.push_back(options.distinct ? distinct_label(i) : i);
+  }
+  return labels;
+}
+
+std::vector<std::string> names_of(const std::vector<std::int64_t>& labels) {
+  const std::vector<std::string> all =
+      shape_classes(*std::max_element(labels.begin(), labels.end()) + 1);
+  std::vector<std::string> names;
+  for (const std::int64_t label : labels) names.push_back(all[static_cast<std::size_t>(label)]);
+  return names;
+}
+
 void run_synth(const SynthOptions& options) {
   const Size size = parse_size(options.size);
   const data::Encoding encoding = data::parse_encoding(options.encoding, "--encoding");
-  const std::vector<std::string> classes = shape_classes(options.classes);
+  const std::vector<std::int64_t> labels = labels_of(options);
+  const std::vector<std::string> classes = names_of(labels);
   const storage::Stores stores;
   check_classes(stores, options.shards.folder, classes);
   const int threads = resolve_threads(options.threads);
@@ -72,7 +92,8 @@ void run_synth(const SynthOptions& options) {
       options.samples, threads,
       [&](std::int64_t i, int thread) {
         data::Image& image = images[static_cast<std::size_t>(thread)];
-        draw_shapes(options.seed, i, i % options.classes, image);
+        const std::int64_t label = labels[static_cast<std::size_t>(i % options.classes)];
+        draw_shapes(options.seed, i, label, image);
         return data::encode(image, encoding);
       },
       [&](std::int64_t i, const std::string& file) {
@@ -108,6 +129,8 @@ void add_synth_command(CLI::App& app, int& exit_status) {
   command->add_option("--classes", options->classes, "Number of classes.")
       ->check(CLI::Range(std::int64_t{1}, kMostClasses))
       ->capture_default_str();
+  command->add_flag("--distinct", options->distinct,
+                    "Neighbouring classes differ in shape and in colour.");
   command
       ->add_option("--size", options->size,
                    "Image size in pixels: 64, or 500x375 for width and height.")

@@ -20,6 +20,8 @@ constexpr const char* kShell = "Help and shell";
 const std::vector<core::CommandText>& texts() {
   static const std::vector<core::CommandText> result{
       {"", nullptr,
+       "# Train a small model on drawn pictures in seconds, without any file.\n"
+       "scaletrain demo\n"
        "# Train a model on all GPUs of this machine.\n"
        "scaletrain launch --nproc gpu recipe.json\n"
        "# List the commands for shards and data sets.\n"
@@ -33,10 +35,16 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain launch --set optimizer.lr=0.01 --set epochs=3 recipe.json\n"
        "# Continue from the newest checkpoint if there is one.\n"
        "scaletrain launch --nproc gpu --resume auto recipe.json\n"
+       "# Test that the model learns 16 samples by heart.\n"
+       "scaletrain launch --overfit 16 recipe.json\n"
        "# Start a PyTorch script as torchrun does.\n"
        "scaletrain launch --nproc gpu train.py --epochs 3\n"
        "# Start any program.\n"
        "scaletrain launch --nproc 2 -- ./program --flag"},
+      {"demo", kTrain,
+       "scaletrain demo\n"
+       "# A ResNet-18 for some minutes.\n"
+       "scaletrain demo --minutes 5 --output longer"},
       {"resume", kTrain,
        "# Continue from the newest complete checkpoint, on another number of ranks.\n"
        "scaletrain resume runs/digits --nproc 4\n"
@@ -56,7 +64,15 @@ const std::vector<core::CommandText>& texts() {
       {"worker", kCluster,
        "# In a batch script: srun starts one task a rank.\n"
        "srun scaletrain worker recipe.json --resume auto"},
-      {"recipe", kPrepare, "scaletrain recipe check recipe.json"},
+      {"recipe", kPrepare,
+       "scaletrain recipe new --data photos\n"
+       "scaletrain recipe check recipe.json"},
+      {"recipe new", nullptr,
+       "# Image folder with one sub-folder a class.\n"
+       "scaletrain recipe new --data photos\n"
+       "# Shards, another model, another file.\n"
+       "scaletrain recipe new --data 'shards/train-{000000..000003}.tar' --model vit_tiny -o "
+       "vit.json"},
       {"recipe check", nullptr,
        "scaletrain recipe check recipe.json --nproc 8\n"
        "# Build the model too.\n"

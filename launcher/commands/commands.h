@@ -18,6 +18,9 @@ namespace scaletrain::launcher {
 // line, set before app.parse().
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
                          int& exit_status);
+// `demo [--minutes N] [--output FOLDER]` (start/demo_command.cpp): draws its own data and trains on
+// it through a launch.
+void add_demo_command(CLI::App& app, int& exit_status);
 // `explain launch ...` (explain/): every value that a launch would use and where it came from. It
 // starts nothing, and throws what a launch would refuse. The result is its `launch`, which knows
 // the flags for cut_program. `words` are what a person typed, less the program, and `program` what
@@ -25,7 +28,8 @@ void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::str
 CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& words,
                               const std::optional<std::vector<std::string>>& program,
                               int& exit_status);
-// `recipe check|show|schema|reference` (recipe_command.cpp): what a recipe says.
+// `recipe check|show|schema|reference` (recipe_command.cpp): what a recipe says. `recipe new` is
+// added by start/recipe_new.h.
 void add_recipe_commands(CLI::App& app, int& exit_status);
 // `checkpoint inspect|verify PATH [--json]` (checkpoint_command.cpp): what a checkpoint holds, and
 // whether it is whole; 65 where it is not. `diff A B` and `average A B... -o OUT`

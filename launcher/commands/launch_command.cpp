@@ -1,10 +1,13 @@
 #include "launcher/commands/launch_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/overfit.h"
 #include "launcher/flags/launch_options.h"
 #include "launcher/flags/rdzv_conf.h"
 #include "launcher/flags/values.h"
@@ -21,6 +24,8 @@
 namespace scaletrain::launcher {
 namespace {
 
+constexpr std::int64_t kMostOverfit = 4096;
+
 void refuse_for_programs(const LaunchOptions& options) {
   const auto refuse = [](const char* flag) {
     throw core::UsageError(flag, "is for recipes, and a program follows --", "leave it out");
@@ -32,6 +37,16 @@ void refuse_for_programs(const LaunchOptions& options) {
   if (!options.resume.empty()) refuse("--resume");
   if (!options.allow.empty()) refuse("--allow");
   if (!options.worker.empty()) refuse("--worker");
+  if (options.overfit > 0) refuse("--overfit");
+}
+
+void refuse_for_overfit(const LaunchOptions& options, const Placement& placement) {
+  if (!options.resume.empty()) {
+    throw core::UsageError("--overfit", "begins a new run, and --resume is given", "leave one out");
+  }
+  if (placement.nnodes > 1) {
+    throw core::UsageError("--overfit", "runs on one node", "leave --nnodes out");
+  }
 }
 
 void refuse_for_recipes(const LaunchOptions& options) {
@@ -101,18 +116,24 @@ int launch_program(const LaunchOptions& options) {
   return run_launched(job.job(), placement, options);
 }
 
+}  // namespace
+
 int launch_recipe(const LaunchOptions& options, bool resume_command) {
   refuse_for_recipes(options);
   if (!resume_command) refuse_program_as_recipe(options.path);
   const Placement placement = resolve_placement(options, slurm_step());
   provide_open_files(placement.world_size());
-  RecipeJob job(resume_command ? run_to_resume(options) : run_to_launch(options), placement,
-                options);
+  RunRequest request = resume_command ? run_to_resume(options) : run_to_launch(options);
+  if (options.overfit > 0) {
+    refuse_for_overfit(options, placement);
+    make_overfit(options.overfit, placement.world_size(), request.recipe);
+  }
+  const std::string run = request.recipe.output;
+  RecipeJob job(std::move(request), placement, options);
   if (const std::optional<int> status = job.open_run_folder()) return *status;
-  return run_launched(job.job(), placement, options);
+  const int status = run_launched(job.job(), placement, options);
+  return status == 0 && options.overfit > 0 ? judge_overfit(run) : status;
 }
-
-}  // namespace
 
 void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
   const core::FlagGroup group(command, kRecipeFlags);
@@ -142,6 +163,12 @@ void declare_launch(CLI::App& launch, LaunchOptions& options) {
           "--resume", options.resume,
           "Checkpoint to continue from: its path, or auto for the newest one if there is one.")
       ->type_name("CHECKPOINT")
+      ->take_last();
+  launch
+      .add_option("--overfit", options.overfit,
+                  "Wiring test: trains on N fixed samples until the loss is near zero.")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, kMostOverfit))
       ->take_last();
   launch.add_option("RECIPE", options.path, "The recipe to run.");
 }

@@ -16,6 +16,10 @@ struct Placement;
 // the result is the exit status. Throws core::Error.
 int run_launched(const Job& job, const Placement& placement, const LaunchOptions& options);
 
+// Runs the recipe `options.path`, or with `resume_command` continues the run or checkpoint of that
+// path; the result is the exit status. Throws core::Error.
+int launch_recipe(const LaunchOptions& options, bool resume_command);
+
 // The flags for recipes that launch and resume share: --set, --allow, --worker.
 void add_recipe_flags(CLI::App& command, LaunchOptions& options);
 

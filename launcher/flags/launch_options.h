@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ struct LaunchOptions {
   std::vector<std::string> set{};    // recipes: overrides, key=value
   std::vector<std::string> allow{};  // recipes: keys that may differ from the run that is resumed
   std::string resume{};              // recipes: "", "auto" or a path
+  std::int64_t overfit = 0;          // recipes: samples of a wiring test; 0: none
   std::string worker{};              // recipes: another worker program than the one beside us
   std::string path{};                // launch: the recipe; resume: checkpoint, run folder or latest
   std::vector<std::string> program{};  // launch: the program and its arguments

@@ -22,6 +22,7 @@
 #include "launcher/commands/explain/recipe_rows.h"
 #include "launcher/commands/explain/sync_notes.h"
 #include "launcher/commands/launch_command.h"
+#include "launcher/commands/overfit.h"
 #include "launcher/flags/launch_options.h"
 #include "launcher/jobs/checks/launch_checks.h"
 #include "launcher/jobs/checks/load_recipe_of_run.h"
@@ -270,9 +271,11 @@ Explanation explain(const Subject& subject) {
     explain_program(subject, explanation);
     explanation.worker = worker_rows(subject, placement, nullptr);
   } else {
-    const recipe::Recipe recipe =
-        load_recipe_of_run(subject.options.path, overrides_of(subject.options));
+    recipe::Recipe recipe = load_recipe_of_run(subject.options.path, overrides_of(subject.options));
     check_allowed_keys(subject.options.allow, recipe);
+    if (subject.options.overfit > 0) {
+      make_overfit(subject.options.overfit, placement.world_size(), recipe);
+    }
     explain_recipe(subject, recipe, placement, explanation);
     explain_ranks(recipe, placement, explanation);
     compare_with_data(recipe, placement, explanation);

@@ -174,6 +174,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.beat.set_total_steps(run.length.total_steps);
   run.learner =
       build_learner(run.recipe, device, run.length, run.batch.global, models, run.mesh.get());
+  run.size = run.learner.size();
   compare_with_others(run, std::move(claims));
 
   share_sequences(*run.mesh, *run.task);

@@ -35,6 +35,10 @@ void load(Run& run, const NamedTensors& tensors) {
         if (!by_number) classes.names = exchange::classes_of_weights(files);
       });
   match_head(run, classes, report, tensors);
+  run.weights_loaded = {.path = weights.path,
+                        .loaded = std::ssize(report.taken),
+                        .adapted = std::ssize(report.adapted),
+                        .initialized = std::ssize(report.initial) + std::ssize(report.missing)};
   core::log("{}: {}", weights.path, checkpoint::summary(report));
   if (!run.weights_differences.empty()) {
     core::warn("{}", exchange::weights_warning(weights.path, run.weights_differences));

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "lib/core/disk/disk.h"
+#include "lib/core/disk/temporary_name.h"
 #include "lib/core/log.h"
 #include "lib/core/process/cores.h"
 #include "lib/core/text/shell_word.h"
@@ -21,12 +23,14 @@
 #include "lib/observe/environment.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
+#include "lib/train/loop/start_facts.h"
 #include "lib/train/rules/early_stopping.h"
 
 namespace scaletrain::train {
 namespace {
 
 constexpr int kSummaryWaitMs = 2000;  // for a console that nobody reads
+constexpr int kStartWaitMs = 100;     // training does not wait long for it
 
 // Values of a record that are maxima over the ranks.
 enum Worst : std::size_t { kData, kCompute, kMemory, kRead, kDecode, kAugment, kWorst };
@@ -78,6 +82,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   facts.devices = {dist::device_name(run.group->device())};
   facts.world_size = env.world_size;
   facts.command = observe::command_line(::getppid());
+  const observe::StartFacts start = start_facts(run, env);
   files_ = {{folder / "environment.json", observe::environment_json(facts)},
             {folder / "recipe.json", recipe::to_json(run.recipe)}};
   for (const auto& [path, text] : files_) {
@@ -85,6 +90,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
     const bool is_there = !resume && run.state.auto_per_device == 0;
     if (!is_there || path.filename() != "recipe.json") write_file(path, text);
   }
+  write_start(folder / "start.json", observe::start_json(start));
   metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl", run.housekeeping);
   journal_ = std::make_unique<observe::RunJournal>(folder, run.housekeeping);
   progress_ = std::make_unique<observe::Progress>(
@@ -92,6 +98,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
                                          .steps_per_epoch = run.length.steps_per_epoch,
                                          .epoch_shift = run.length.epoch_shift,
                                          .growing = run.length.growing.get()});
+  observe::offer(console_fd_, observe::start_text(start), kStartWaitMs);
 }
 
 Reporter::~Reporter() = default;
@@ -225,6 +232,17 @@ bool Reporter::write_file(const std::filesystem::path& path, const std::string& 
     core::WatchedDisk disk = run_.disk();
     disk.make_folders(path.parent_path());
     core::write_durably(disk, path, text);
+  });
+}
+
+// Not synced: the first step does not wait for the disk, and each start writes the file anew.
+void Reporter::write_start(const std::filesystem::path& path, const std::string& text) {
+  run_.housekeeping->attempt("the run goes on without that file", [&] {
+    core::WatchedDisk disk = run_.disk();
+    const std::filesystem::path temporary =
+        path.parent_path() / core::temporary_name(".start.json", ::gettid());
+    disk.create(temporary, 0)->write(std::as_bytes(std::span(text)));
+    disk.rename(temporary, path);
   });
 }
 

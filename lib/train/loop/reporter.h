@@ -29,9 +29,9 @@ namespace scaletrain::train {
 
 class Reporter {
  public:
-  // Rank 0 writes environment.json into the run's folder, and for a run that goes on from the
-  // checkpoint `resume` recipe.json anew: what is trained now, all of which could be loaded.
-  // `late`: each line is held back until the next step's result is known.
+  // Rank 0 shows the start block and writes it as start.json beside environment.json, and for a run
+  // that goes on from the checkpoint `resume` recipe.json anew: what is trained now, all of which
+  // could be loaded. `late`: each line is held back until the next step's result is known.
   Reporter(Run& run, const core::WorkerEnv& env, const std::optional<std::filesystem::path>& resume,
            bool late);
   ~Reporter();
@@ -71,6 +71,7 @@ class Reporter {
   std::optional<std::int64_t> image_size_of(std::int64_t step) const;
   void write(Outcomes<observe::TrainRecord>::Outcome line);
   void write_event(const std::string& event, const nlohmann::ordered_json& fields);
+  void write_start(const std::filesystem::path& path, const std::string& text);
   bool write_file(const std::filesystem::path& path, const std::string& text);
   // Counts a step whose batch had no target, and says so of the first.
   void count_without_targets(const StepResult& result);

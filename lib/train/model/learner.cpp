@@ -64,6 +64,20 @@ std::vector<units::NamedParameter> Learner::parameters() const {
   return result;
 }
 
+ModelSize Learner::size() const {
+  ModelSize size;
+  for (const auto& item : model->named_parameters()) {
+    std::int64_t count = item.value().numel();
+    const auto part = parts.find(item.key());
+    if (part != parts.end()) {
+      count = 1;
+      for (const std::int64_t side : part->second.shape) count *= side;
+    }
+    (item.value().requires_grad() ? size.trained : size.frozen) += count;
+  }
+  return size;
+}
+
 Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Length& length,
                       std::int64_t global_batch, const nn::Factories& models,
                       const dist::Mesh* mesh, Values values) {

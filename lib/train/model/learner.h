@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,11 @@ struct Recipe;
 }
 
 namespace scaletrain::train {
+
+// Numbers of parameters.
+struct ModelSize {
+  std::int64_t trained = 0, frozen = 0;
+};
 
 struct Learner {
   std::shared_ptr<nn::Model> model;
@@ -51,6 +57,8 @@ struct Learner {
   // Its parameters that are trained, by their whole shapes: what decays is decided by these. Throws
   // core::RecipeError for a group that no parameter fits.
   std::vector<units::NamedParameter> parameters() const;
+  // Counts the full model's parameters; call before they are sharded (Placement::start).
+  ModelSize size() const;
 };
 
 // Builds the recipe's model, freshly initialised, without the optimizer. `global_batch`: batch size

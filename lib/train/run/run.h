@@ -14,6 +14,7 @@
 #include "lib/engine/engine.h"
 #include "lib/engine/pipeline.h"
 #include "lib/format/checkpoint/train_state.h"
+#include "lib/observe/start_block.h"
 #include "lib/optim/mean.h"
 #include "lib/parallel/placement.h"
 #include "lib/parallel/sync/replica_sync.h"
@@ -46,6 +47,9 @@ struct Run {
   bool goes_apart = false;  // its replicas wait for no collective once they train
   std::vector<std::unique_ptr<optim::Mean>> means;  // EMA or SWA (lib/train/model/mean_plan.h)
 
+  ModelSize size;  // of the full model
+  // Counts of the tensors of /model/weights, on rank 0 of a fresh start.
+  std::optional<observe::StartFacts::Weights> weights_loaded;
   // How the initial weights differ from the recipe (lib/exchange/compare_weights.h), on rank 0.
   std::string weights_differences;
 

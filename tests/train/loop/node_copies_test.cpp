@@ -273,7 +273,8 @@ TEST_CASE("a node needs room for two states, or for what some ranks write of the
   std::ifstream shown(console);
   for (const Case& one : cases) {
     std::string line;
-    std::getline(shown, line);
+    while (std::getline(shown, line) && line.find("checkpoints are copied") == std::string::npos) {
+    }  // the start block stands before
     CHECK(line.find(fmt::format("checkpoints are copied to the memory of {} nodes: at most 0.0 MB",
                                 one.said_nodes)) != std::string::npos);
   }

@@ -1,0 +1,117 @@
+#include "launcher/commands/overfit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/runs/run_record.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/printable.h"
+#include "lib/recipe/recipe.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+constexpr double kSteps = 200;
+constexpr double kNearZero = 0.05;  // of the first loss
+
+recipe::Duration steps(double count) { return {recipe::Duration::Unit::kSteps, count}; }
+
+void limit_data(std::int64_t samples, recipe::Data& data) {
+  if (!data.train.sources.empty()) {
+    const recipe::Source first = data.train.sources.front();
+    data.train = first;
+  }
+  if (!data.train.tokens.empty()) {
+    throw core::UsageError("--overfit", "the training set is token files, which have no samples",
+                           "tokenize one short text and launch a copy of the recipe with it");
+  }
+  data.train.limit = samples;
+  data.train.augment.clear();
+  data.train.balanced = false;
+  data.train.repeats = 1;
+  data.order = "indexed";
+  data.val.reset();
+  data.test.reset();
+  data.extra.clear();
+  data.resize_ramp.reset();
+}
+
+// The largest micro-batch within the recipe's that divides a rank's share.
+std::int64_t micro_batch(std::int64_t share, std::int64_t most) {
+  std::int64_t size = most > 0 ? std::min(most, share) : share;
+  while (share % size != 0) --size;
+  return size;
+}
+
+void remove_regularization(recipe::Recipe& recipe) {
+  recipe.mix.reset();
+  recipe.loss.label_smoothing = 0;
+  for (const char* name : {"dropout", "drop_path"}) {
+    const auto option = recipe.model.options.find(name);
+    if (option != recipe.model.options.end()) option->second = 0.0;
+  }
+}
+
+// Nothing depends on a validation, and the learning rate is constant.
+void make_plain(recipe::Recipe& recipe) {
+  recipe.ema.reset();
+  recipe.swa.reset();
+  recipe.early_stopping.reset();
+  recipe.schedule = {};
+  recipe.schedule.decay.name = "constant";
+  recipe.length = steps(kSteps);
+  recipe.validate_every = steps(kSteps);
+  recipe.log_every = steps(10);
+  recipe::Checkpoint& checkpoint = recipe.checkpoint;
+  checkpoint.every = steps(kSteps);
+  checkpoint.automatic = false;
+  checkpoint.keep_every.reset();
+  checkpoint.mirror.clear();
+  checkpoint.best.weights.clear();
+}
+
+}  // namespace
+
+void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe) {
+  if (samples % ranks != 0) {
+    throw core::UsageError("--overfit",
+                           fmt::format("{} samples are not shared by {} ranks", samples, ranks),
+                           fmt::format("give a multiple of {}", ranks));
+  }
+  limit_data(samples, recipe.data);
+  remove_regularization(recipe);
+  make_plain(recipe);
+  recipe.batch = {.per_device = micro_batch(samples / ranks, recipe.batch.per_device),
+                  .accumulate = std::nullopt,
+                  .global = samples,
+                  .memory_mb = recipe.batch.memory_mb};
+  recipe.output += "-overfit";
+}
+
+int judge_overfit(const std::filesystem::path& run) {
+  const RunCurve loss = train_curve(read_run(run, run.string()), "loss");
+  if (loss.empty()) {
+    throw core::DataError(core::printable((run / "metrics.jsonl").string()), "has no loss",
+                          "look into the logs of the run folder");
+  }
+  const auto [first_step, first] = loss.front();
+  const auto [last_step, last] = loss.back();
+  if (last <= kNearZero * first) {
+    core::log("overfit: the loss fell from {:.4g} to {:.4g} in {} steps: the model can learn",
+              first, last, last_step);
+    return 0;
+  }
+  core::log(
+      "overfit: the loss fell from {:.4g} to {:.4g} only in {} steps, not below {:.4g}. Usual "
+      "causes:\n"
+      "  the learning rate is too low or too high: --set optimizer.lr=X\n"
+      "  labels do not belong to their images: scaletrain data ls SHARDS\n"
+      "  too many parameters are frozen: model.freeze, model.linear_probe\n"
+      "  the model is too small, or there are too many samples for {} steps: a smaller --overfit",
+      first, last, last_step, kNearZero * first, last_step);
+  return 1;
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,159 @@
+// `demo`: a whole run without any file of a person.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "launcher/commands/commands.h"
+#include "launcher/commands/launch_command.h"
+#include "launcher/commands/run_status.h"
+#include "launcher/commands/watch/metrics_follower.h"
+#include "launcher/commands/watch/watch_screen.h"
+#include "launcher/flags/launch_options.h"
+#include "launcher/jobs/checks/data_program.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/error.h"
+#include "lib/core/log.h"
+#include "lib/core/printable.h"
+#include "lib/core/text/json_text.h"
+#include "lib/core/text/shell_word.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int kClasses = 6;
+
+struct DemoArguments {
+  std::string output = "demo";
+  int minutes = 0;  // 0: seconds
+};
+
+struct DemoSet {
+  const char* name;
+  int samples, seed;
+};
+constexpr DemoSet kTrain{"train", 1800, 1}, kVal{"val", 300, 2}, kTest{"test", 300, 3};
+
+void draw(const fs::path& shards) {
+  for (const DemoSet& set : {kTrain, kVal, kTest}) {
+    ask_data_program(
+        {.arguments = {"synth", shards.string(), "--name", set.name, "--samples",
+                       std::to_string(set.samples), "--seed", std::to_string(set.seed), "--classes",
+                       std::to_string(kClasses), "--size", "32", "--distinct"},
+         .key = "demo",
+         .place = shards.string(),
+         .what = "the pictures"});
+  }
+  core::log("{}: drew {} pictures of {} classes", core::printable(shards.string()),
+            kTrain.samples + kVal.samples + kTest.samples, kClasses);
+}
+
+Json source(const fs::path& shards, const DemoSet& set) {
+  return {{"shards", (shards / (std::string(set.name) + "-000000.tar")).string()}};
+}
+
+// An MLP learns the pictures in seconds on one core, a ResNet-18 in minutes.
+Json demo_recipe(const fs::path& folder, int minutes) {
+  constexpr int kEpochsOfMinute = 6;  // of a ResNet-18 on two cores
+  const fs::path shards = folder / "shards";
+  const bool is_short = minutes == 0;
+  Json recipe{
+      {"description", "Made by scaletrain demo: coloured shapes, drawn by scaletrain data synth."},
+      {"name", "demo"},
+      {"seed", 7}};
+  recipe["model"] = {{"name", is_short ? "mlp" : "resnet18"}, {"num_classes", kClasses}};
+  if (is_short) recipe["model"]["hidden"] = 256;
+  recipe["data"] = {{"train", source(shards, kTrain)},
+                    {"val", source(shards, kVal)},
+                    {"test", source(shards, kTest)},
+                    {"image_size", is_short ? 16 : 32},
+                    {"threads", 1}};
+  recipe["data"]["train"]["cache"] = "memory";
+  recipe["batch"] = {{"per_device", 32}};
+  recipe["epochs"] = is_short ? 10 : kEpochsOfMinute * minutes;
+  recipe["optimizer"] = {{"name", "adamw"}, {"lr", 0.001}};
+  recipe["schedule"] = {{"warmup", {{"steps", 20}}}, {"decay", "cosine"}};
+  recipe["validate"] = {{"every", {{"epochs", 1}}}};
+  recipe["checkpoint"] = {{"every", {{"epochs", is_short ? 5 : 1}}}, {"keep_last", 1}};
+  recipe["log"] = {{"every", {{"steps", 10}}}};
+  recipe["output"] = (folder / "run").string();
+  return recipe;
+}
+
+void show_curves(const fs::path& run) {
+  constexpr ScreenSize kSize{.width = 80, .height = 20};
+  MetricsFollower metrics(run / "metrics.jsonl");
+  metrics.read();
+  for (const std::string& line : watch_screen(run_status(run), metrics.curves(), {}, kSize)) {
+    std::fputs((line + "\n").c_str(), stdout);
+  }
+}
+
+void show_next(const fs::path& folder) {
+  const std::string run = core::shell_word((folder / "run").string());
+  const std::string shard = core::shell_word((folder / "shards" / "test-000000.tar").string());
+  const std::string page = core::shell_word((folder / "report.html").string());
+  const std::vector<std::string> commands{
+      "scaletrain status " + run, "scaletrain watch " + run,
+      fmt::format("scaletrain report {} -o {}", run, page),
+      fmt::format("scaletrain eval {} --on test", run),
+      fmt::format("scaletrain predict {} {} --top 1 --csv", run, shard)};
+  std::fputs("\nTry next:\n", stdout);
+  for (const std::string& command : commands) std::fputs(("  " + command + "\n").c_str(), stdout);
+  std::fputs("Your own pictures:\n  scaletrain recipe new --data FOLDER\n", stdout);
+}
+
+int run_demo(const DemoArguments& arguments) {
+  const fs::path folder = arguments.output;
+  std::error_code ignored;
+  if (fs::exists(folder, ignored)) {
+    throw core::UsageError("--output",
+                           fmt::format("{} exists already", core::printable(folder.string())),
+                           "name another folder, or remove it");
+  }
+  core::Disk& disk = core::system_disk();
+  disk.make_folders(folder);
+  draw(folder / "shards");
+  const fs::path recipe = folder / "recipe.json";
+  core::write_durably(disk, recipe,
+                      core::json_text(demo_recipe(folder, arguments.minutes), 2) + "\n");
+  LaunchOptions options;
+  options.nproc = "1";
+  options.path = recipe.string();
+  const int status = launch_recipe(options, false);
+  if (status != 0) return status;
+  show_curves(folder / "run");
+  show_next(folder);
+  return 0;
+}
+
+}  // namespace
+
+void add_demo_command(CLI::App& app, int& exit_status) {
+  constexpr int kMostMinutes = 600;
+  const auto arguments = std::make_shared<DemoArguments>();
+  CLI::App* const command = app.add_subcommand(
+      "demo", "Draw labelled pictures, train a small model on them and show what to try next.");
+  command
+      ->add_option("--minutes", arguments->minutes,
+                   "Trains a ResNet-18 for about N minutes of two cores. Default: an MLP for "
+                   "some seconds.")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostMinutes));
+  command->add_option("--output", arguments->output,
+                      "New folder for pictures, recipe and run. Default: demo.");
+  command->callback([arguments, &exit_status] { exit_status = run_demo(*arguments); });
+}
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,13 @@
+// `recipe new`: a recipe for the training data of a person.
+#pragma once
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
+class App;
+}
+
+namespace scaletrain::launcher {
+
+// Adds `new` to `scaletrain recipe`.
+void add_recipe_new(CLI::App& recipe, int& exit_status);
+
+}  // namespace scaletrain::launcher

@@ -1,0 +1,56 @@
+// The start of a run: what is trained, on which data and devices, as text and as start.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace scaletrain::observe {
+
+struct StartFacts {
+  struct Weights {
+    std::string path = {};
+    std::int64_t loaded = 0, adapted = 0, initialized = 0;  // tensors
+  };
+  struct DataSet {
+    std::string split = {};                    // "train", "val", "extra/NAME"
+    std::optional<std::int64_t> samples = {};  // nullopt: unknown, as in the streamed order
+    std::int64_t shards = 0;
+  };
+  struct Axis {
+    std::string name = {};  // "data", "pipeline"
+    int size = 1;
+  };
+
+  std::string version = {}, name = {}, run = {};
+  int attempt = 0;
+  std::int64_t step = 0;  // steps done before this start; above 0 for a resumed run
+
+  std::string model = {};
+  std::int64_t trained = 0, frozen = 0;  // parameters of the full model
+  std::optional<Weights> weights = {};   // nullopt: random initialization
+  std::string counted = "samples";       // unit of the data sets: "samples", "windows"
+  std::vector<DataSet> sets = {};
+  std::int64_t classes = 0;     // 0: the task has none
+  std::int64_t vocab_size = 0;  // 0: no text
+
+  std::int64_t global_batch = 0, per_device = 0, accumulation = 0;
+  int data_parallel = 1;
+  std::int64_t steps_per_epoch = 0, total_steps = 0;
+
+  std::string optimizer = {};
+  double lr = 0, weight_decay = 0;
+  std::string precision = {};
+  std::string device = {};  // device of rank 0
+  int ranks = 1, nodes = 1;
+  std::vector<Axis> layout = {};  // parallel axes of more than one rank
+};
+
+// A heading and a row for each part, with newlines. A part that does not apply has no row.
+std::string start_text(const StartFacts& facts);
+
+// start.json: format version 1, the facts by their names; null where something is unknown.
+std::string start_json(const StartFacts& facts);
+
+}  // namespace scaletrain::observe

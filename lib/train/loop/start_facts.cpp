@@ -1,0 +1,80 @@
+#include "lib/train/loop/start_facts.h"
+
+#include <algorithm>
+
+#include "lib/core/version.h"
+#include "lib/data/set/sample_set.h"
+#include "lib/dist/device.h"
+
+namespace scaletrain::train {
+namespace {
+
+// A set of the streamed order is counted when it is read: not all of its shards are open yet.
+observe::StartFacts::DataSet facts_of(const std::string& split, const data::SampleSet& set) {
+  const std::vector<std::int64_t> known = set.known_sizes();
+  const bool is_counted = std::find(known.begin(), known.end(), -1) == known.end();
+  return {.split = split,
+          .samples = is_counted ? std::optional(set.size()) : std::nullopt,
+          .shards = set.shard_count()};
+}
+
+std::vector<observe::StartFacts::DataSet> sets_of(const Run& run) {
+  std::vector<observe::StartFacts::DataSet> sets;
+  if (run.sets.train.set) sets.push_back(facts_of("train", *run.sets.train.set));
+  for (const auto& [split, open] : run.sets.held_out) {
+    if (open.set) sets.push_back(facts_of(task::name_of(split, run.recipe.data), *open.set));
+  }
+  return sets;
+}
+
+std::vector<observe::StartFacts::Axis> layout_of(const core::MeshPlan& plan) {
+  std::vector<observe::StartFacts::Axis> layout;
+  const auto add = [&](const char* name, int size) {
+    if (size > 1) layout.push_back({.name = name, .size = size});
+  };
+  add(core::axis_name(core::Axis::kPipe), plan.size(core::Axis::kPipe));
+  const bool is_sharded = plan.size(core::Axis::kShard) > 1;
+  add(is_sharded ? core::axis_name(core::Axis::kReplica) : "data", plan.size(core::Axis::kReplica));
+  for (const core::Axis axis : {core::Axis::kShard, core::Axis::kContext, core::Axis::kTensor}) {
+    add(core::axis_name(axis), plan.size(axis));
+  }
+  add("expert", plan.experts());
+  return layout;
+}
+
+}  // namespace
+
+observe::StartFacts start_facts(const Run& run, const core::WorkerEnv& env) {
+  const core::MeshPlan& plan = run.mesh->plan();
+  const bool reads_tokens = recipe::reads_tokens(run.recipe.model);
+  const bool has_vocabulary = reads_tokens && run.recipe.model.options.contains("vocab_size");
+  return {.version = core::version(),
+          .name = run.recipe.name,
+          .run = run.recipe.output,
+          .attempt = env.attempt,
+          .step = run.state.step,
+          .model = run.recipe.model.name,
+          .trained = run.size.trained,
+          .frozen = run.size.frozen,
+          .weights = run.weights_loaded,
+          .counted = reads_tokens ? "windows" : "samples",
+          .sets = sets_of(run),
+          .classes = reads_tokens ? 0 : run.recipe.model.num_classes,
+          .vocab_size = has_vocabulary ? run.recipe.model.integer("vocab_size") : 0,
+          .global_batch = run.batch.global,
+          .per_device = run.batch.per_device,
+          .accumulation = run.batch.accumulate,
+          .data_parallel = plan.readers(),
+          .steps_per_epoch = run.length.steps_per_epoch,
+          .total_steps = run.length.total_steps,
+          .optimizer = run.recipe.optimizer.name,
+          .lr = run.recipe.optimizer.lr,
+          .weight_decay = run.recipe.optimizer.weight_decay,
+          .precision = run.recipe.precision.name,
+          .device = dist::device_name(run.group->device()),
+          .ranks = env.world_size,
+          .nodes = env.group_world_size,
+          .layout = layout_of(plan)};
+}
+
+}  // namespace scaletrain::train
