@@ -87,11 +87,14 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   }
   metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl", run.housekeeping);
   journal_ = std::make_unique<observe::RunJournal>(folder, run.housekeeping);
+  console_log_ = std::make_unique<observe::LineWriter>(folder / "console.log", run.housekeeping);
   progress_ = std::make_unique<observe::Progress>(
-      console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
-                                         .steps_per_epoch = run.length.steps_per_epoch,
-                                         .epoch_shift = run.length.epoch_shift,
-                                         .growing = run.length.growing.get()});
+      console_fd_,
+      observe::ProgressGoal{.total_steps = run.length.total_steps,
+                            .steps_per_epoch = run.length.steps_per_epoch,
+                            .epoch_shift = run.length.epoch_shift,
+                            .growing = run.length.growing.get()},
+      [this](const std::string& line) { console_log_->append(line); });
 }
 
 Reporter::~Reporter() = default;
@@ -304,7 +307,10 @@ void Reporter::summary(const std::string& stopped) {
     summary.best = observe::RunSummary::Best{
         .measured = {run_.task->row().measure(metric), state.best_metric}, .step = state.best_step};
   }
-  observe::offer(console_fd_, observe::summary_text(summary), kSummaryWaitMs);
+  std::string text = observe::summary_text(summary);
+  observe::offer(console_fd_, text, kSummaryWaitMs);
+  text.pop_back();  // its last newline
+  console_log_->append(text);
 }
 
 }  // namespace scaletrain::train
