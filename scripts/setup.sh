@@ -50,7 +50,7 @@ done
 case $tests in
 unit) packages+=(doctest-dev) ;;
 all)
-  packages+=(bible-kjv bible-kjv-text clang-14 clang-format-14 clang-tidy-14 doctest-dev fish
+  packages+=(bible-kjv bible-kjv-text chromium clang-14 clang-format-14 clang-tidy-14 doctest-dev fish
     groff-base iproute2 libclang-rt-14-dev man-db munge shellcheck slurm-wlm strace zsh)
   cuda=ON # the Python peers load LibTorch's CUDA libraries, and the kernels are to compile
   ;;

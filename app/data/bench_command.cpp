@@ -17,6 +17,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/text/compressed_name.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/loader/image_stream.h"
 #include "lib/data/set/open_dataset.h"
@@ -127,8 +128,8 @@ void run_bench(const BenchOptions& options) {
   }
   std::string text = "images/s, one thread:\n";
   for (const auto& [name, rate] : rates) text += fmt::format("  {:<8} {:10.0f}\n", name, rate);
-  print(fmt::format("{}the loader, {} threads: {:.0f} images/s; most time goes to: {}\n", text,
-                    threads, all.rate(), slowest.first));
+  print(fmt::format("{}the loader, {}: {:.0f} images/s; most time goes to: {}\n", text,
+                    core::counted(threads, "thread"), all.rate(), slowest.first));
 }
 
 }  // namespace
@@ -139,13 +140,15 @@ void add_bench_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("bench", "measure images/s of reading, decoding and augmenting");
   command
       ->add_option("PATH", options->paths,
-                   "a recipe (.json), or shards as elsewhere, with random crops and flips")
+                   "Recipe (.json), or shards, which are read with random crops and flips.")
       ->required();
-  command->add_option("--image-size", options->image_size, "of shards; a recipe has its own")
+  command
+      ->add_option("--image-size", options->image_size,
+                   "Image size in pixels for shards; a recipe has its own.")
       ->check(CLI::Range(8, 4096));
   command
       ->add_option("--seconds", options->seconds,
-                   "how long it runs with one thread, and again with all")
+                   "Duration in seconds, once with one thread and once with all.")
       ->check(CLI::Range(0.01, 3600.0));
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);

@@ -133,10 +133,14 @@ void add_card_command(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand(
       "card", "write card.json beside shards: provenance, licence, counts and SHA-256 hashes");
   add_shards_argument(*command, options->paths);
-  command->add_option("--set-name", options->name, "of the set; default: its folder's name");
-  command->add_option("--description", options->description, "what the set is");
-  command->add_option("--licence,--license", options->licence, "under which it may be used");
-  command->add_option("--source", options->sources, "where it comes from; repeatable")
+  command->add_option("--set-name", options->name,
+                      "Name of the data set. Default: the name of its folder.");
+  command->add_option("--description", options->description, "Description of the data set.");
+  command->add_option("--licence,--license", options->licence,
+                      "License of the data set, such as CC-BY-4.0.");
+  command
+      ->add_option("--source", options->sources,
+                   "Origin of the data set, such as a URL. Repeatable.")
       ->allow_extra_args(false);
   add_overwrite_flag(*command, options->overwrite);
   add_threads_flag(*command, options->threads);

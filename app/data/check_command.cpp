@@ -161,8 +161,8 @@ void add_check_command(CLI::App& app, int& exit_status) {
       "report everything that is wrong with shards; exit code 65 if so, 74 if some cannot be read");
   add_shards_argument(*command, options->paths);
   command->add_flag("--repair", options->repair,
-                    "make quarantine.json hold what is wrong now, which training leaves out");
-  command->add_flag("--no-decode", options->no_decode, "do not decode the images");
+                    "Write the damaged samples to quarantine.json; training skips them.");
+  command->add_flag("--no-decode", options->no_decode, "Do not decode the images.");
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
   command->callback(

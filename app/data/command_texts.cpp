@@ -42,6 +42,7 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain data mirror s3://bucket/runs/digits\n"
        "# Bring the newest complete copy back.\n"
        "scaletrain data mirror s3://bucket/runs/digits --to runs/digits"},
+      {"fetch-run", kLook, "scaletrain data fetch-run s3://bucket/runs/digits --to copy"},
   };
   return result;
 }

@@ -19,6 +19,7 @@
 #include "app/data/near_hash.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/set/classes_file.h"
@@ -203,11 +204,12 @@ void run_dedup(const DedupOptions& options) {
   }
   print(report.text("equal", found.exact));
   print(report.text("alike", found.near));
-  print(
-      fmt::format("{} samples: {} sets of equal images, {} of images alike, {} with different "
-                  "labels; {} samples {}\n",
-                  dropped.size(), found.exact.size(), found.near.size(), wrong, repeats,
-                  options.shards.folder.empty() ? "could be left out" : "left out"));
+  print(fmt::format(
+      "{}: {} of equal images, {} of images alike, {} with different "
+      "labels; {} {}\n",
+      core::counted(std::ssize(dropped), "sample"), core::counted(std::ssize(found.exact), "set"),
+      found.near.size(), wrong, core::counted(repeats, "sample"),
+      options.shards.folder.empty() ? "could be left out" : "left out"));
 }
 
 }  // namespace
@@ -220,14 +222,14 @@ void add_dedup_command(CLI::App& app, int& exit_status) {
   add_shards_argument(*command, options->paths);
   CLI::Option* const near =
       command
-          ->add_option(
-              "--near", options->near,
-              "also find images that look alike: whose 64-bit hashes differ in so many bits; 3 "
-              "is for copies of other size or quality")
+          ->add_option("--near", options->near,
+                       "Also find near duplicates: images whose 64-bit perceptual hashes differ in "
+                       "at most this many bits. 3 finds copies of another size or quality.")
           ->check(CLI::Range(0, kMostDistance));
   command->add_option("--out", options->shards.folder,
-                      "write shards here that keep the first of equal images");
-  command->add_flag("--drop-near", options->drop_near, "keep only the first of images alike too")
+                      "Folder for new shards that keep one of each set of equal images.");
+  command
+      ->add_flag("--drop-near", options->drop_near, "Keep one of each set of near duplicates too.")
       ->needs(near);
   add_shard_flags(*command, options->shards);
   add_threads_flag(*command, options->threads);

@@ -107,14 +107,16 @@ void add_get_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("get",
                          "write the first sample with a key: its image to standard output, "
                          "or all its fields into a folder");
-  command->add_option("KEY", options->key, "the sample's key")->required();
+  command->add_option("KEY", options->key, "Key of the sample.")->required();
   add_shards_argument(*command, options->paths);
-  CLI::Option* const field =
-      command->add_option("--field", options->field, "another field than the image, such as cls");
+  CLI::Option* const field = command->add_option(
+      "--field", options->field, "Field to print instead of the image, such as cls.");
   CLI::Option* const folder =
-      command->add_option("--out", options->folder, "a folder for all fields")->excludes(field);
+      command->add_option("--out", options->folder, "Folder to write all fields to.")
+          ->excludes(field);
   add_overwrite_flag(*command, options->overwrite);
-  command->add_flag("--json", options->as_json, "with --out: print one JSON object")->needs(folder);
+  command->add_flag("--json", options->as_json, "Print one JSON object; needs --out.")
+      ->needs(folder);
   command->callback([options, &exit_status] {
     run_get(*options);
     exit_status = 0;

@@ -15,6 +15,7 @@
 #include "app/data/files/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/text/compressed_name.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/set/stored_index.h"
 #include "lib/observe/work_progress.h"
@@ -78,7 +79,8 @@ void run_index(const IndexOptions& options) {
   if (options.as_json) {
     print_json({{"shards", list}, {"samples", samples}});
   } else {
-    print(fmt::format("indexed {} shards, {} samples\n", shards.size(), samples));
+    print(fmt::format("indexed {}, {}\n", core::counted(std::ssize(shards), "shard"),
+                      core::counted(samples, "sample")));
   }
 }
 
@@ -88,9 +90,9 @@ void add_index_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<IndexOptions>();
   CLI::App* const command = app.add_subcommand("index", "write the indexes of shards");
   add_shards_argument(*command, options->paths);
-  command->add_flag("--hash", options->hash, "store the SHA-256 of each shard in its index");
+  command->add_flag("--hash", options->hash, "Store the SHA-256 of each shard in its index.");
   command->add_option("--index-cache", options->cache,
-                      "a folder for the indexes, as data.index_cache; default: beside the shards");
+                      "Folder for the indexes, as `data.index_cache`. Default: beside the shards.");
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {

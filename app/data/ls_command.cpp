@@ -122,11 +122,13 @@ void add_ls_command(CLI::App& app, int& exit_status) {
                                                "quarantine");
   add_shards_argument(*command, options->paths);
   CLI::Option* const shards =
-      command->add_flag("--shards", options->only_shards, "list the shards, and open none of them");
-  command->add_option("--recipe", options->recipe, "a recipe whose /storage says where stores are")
+      command->add_flag("--shards", options->only_shards, "List the shards without opening them.");
+  command
+      ->add_option("--recipe", options->recipe,
+                   "Recipe whose `storage` section names the object stores.")
       ->needs(shards);
   command->add_flag("--json", options->as_json,
-                    "print one JSON object for each sample, or with --shards one of all");
+                    "Print one JSON object for each sample; with --shards one for all shards.");
   command->callback([options, &exit_status] {
     run_ls(*options);
     exit_status = 0;

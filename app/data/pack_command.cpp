@@ -209,29 +209,29 @@ void add_pack_command(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand("pack", "write images and labels as shards");
   command
       ->add_option("SRC", options->source,
-                   "a folder with one folder of images for each class, or a .csv or .jsonl list "
-                   "with path and label")
+                   "Folder with one folder of images for each class, or a .csv or .jsonl list with "
+                   "the columns path and label.")
       ->required();
   command
-      ->add_option("OUT", options->shards.folder, "the folder of the shards, or s3://BUCKET/FOLDER")
+      ->add_option("OUT", options->shards.folder, "Folder for the shards, or s3://BUCKET/FOLDER.")
       ->required();
   add_shard_flags(*command, options->shards);
   command->add_option("--classes", options->classes_file,
-                      "a JSON list with the names of the classes by number; default: classes.json "
-                      "in OUT, or the classes found, sorted");
+                      "JSON file with the list of class names, in the order of their numbers. "
+                      "Default: classes.json in OUT, or the sorted names of the classes found.");
   command
       ->add_option("--resize", options->resize,
-                   "make the shorter side so many pixels where it is longer")
+                   "Shrink images whose shorter side has more pixels than this.")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65500}));
   command->add_option("--reencode", options->reencode,
-                      "write images as jpeg:QUALITY, png or raw, turned as EXIF says; with "
-                      "--resize the default is jpeg:90, else files stay as they are");
-  command->add_option("--seed", options->seed, "of the order of the samples")
+                      "Write images as jpeg:QUALITY, png or raw, rotated as EXIF says. Default: "
+                      "jpeg:90 with --resize; otherwise files are copied.");
+  command->add_option("--seed", options->seed, "Random seed of the order of samples.")
       ->capture_default_str();
   command->add_flag("--in-file-order", options->in_file_order,
-                    "do not shuffle: sorted by path, or as in the list");
+                    "Do not shuffle: keep the order of the list, or sort by path.");
   command->add_flag("--skip-bad", options->skip_bad,
-                    "decode every image, and leave out those that do not");
+                    "Decode every image, and leave out those that cannot be decoded.");
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
   command->callback([options, &exit_status] {

@@ -24,6 +24,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text/hash.h"
+#include "lib/core/text/text.h"
 #include "lib/data/set/classes_file.h"
 #include "lib/format/tar/tar.h"
 
@@ -156,8 +157,10 @@ bool run_leak_check(const SplitOptions& options) {
     for (std::size_t i = 0; i < shown.size(); i += 2) {
       print(fmt::format("{} is also {}\n", shown[i + 1], shown[i]));
     }
-    print(fmt::format("{} samples in {} parts, {} images in more than one\n", samples.places.size(),
-                      options.paths.size(), leaks.size()));
+    print(fmt::format("{} in {}, {} in more than one\n",
+                      core::counted(std::ssize(samples.places), "sample"),
+                      core::counted(std::ssize(options.paths), "part"),
+                      core::counted(std::ssize(leaks), "image")));
   }
   return leaks.empty();
 }
@@ -193,8 +196,9 @@ Plan make_plan(const SplitOptions& options, const ShardSet& set, int threads) {
   plan.leaks = leaks.size();
   if (!leaks.empty()) {
     const auto first = shown_leaks(set, samples.places, std::span(leaks).first(1));
-    core::warn("{} images are in more than one part, as --group-by asks; the first: {} and {}",
-               leaks.size(), first[0], first[1]);
+    core::warn("{} {} in more than one part, as --group-by asks; the first: {} and {}",
+               core::counted(std::ssize(leaks), "image"), leaks.size() == 1 ? "is" : "are",
+               first[0], first[1]);
   }
   return plan;
 }
@@ -229,14 +233,15 @@ void run_split(const SplitOptions& options) {
   nlohmann::ordered_json report = nlohmann::ordered_json::object();
   std::string text;
   for (std::size_t part = 0; part < kParts.size(); ++part) {
-    const std::size_t written = writers[part]->finish().size();
+    const std::int64_t written = std::ssize(writers[part]->finish());
     const auto count = std::count(plan.parts.begin(), plan.parts.end(), part);
     report[kParts[part]] = {{"samples", count}, {"shards", written}};
-    text += fmt::format("{}: {} samples in {} shards\n", kParts[part], count, written);
+    text += fmt::format("{}: {} in {}\n", kParts[part], core::counted(count, "sample"),
+                        core::counted(written, "shard"));
   }
   report["groups"] = plan.groups;
   report["leaks"] = plan.leaks;
-  if (!options.group_by.empty()) text += fmt::format("{} groups\n", plan.groups);
+  if (!options.group_by.empty()) text += core::counted(plan.groups, "group") + "\n";
   if (options.as_json) {
     print_json(report);
   } else {
@@ -251,19 +256,20 @@ void add_split_command(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand(
       "split", "divide shards into training, validation and test shards, each class alike");
   add_shards_argument(*command, options->paths);
-  command->add_option("--out", options->shards.folder, "the folder of the new shards");
-  command->add_option("--val", options->val, "the part for validation")
+  command->add_option("--out", options->shards.folder, "Folder for the new shards.");
+  command->add_option("--val", options->val, "Fraction of the samples for validation.")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--test", options->test, "the part for the test")
+  command->add_option("--test", options->test, "Fraction of the samples for the test set.")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--group-by", options->group_by,
-                      "a regular expression: samples stay together whose keys are alike in what it "
-                      "matches; images of the same bytes do so without");
-  command->add_option("--seed", options->seed, "of the division")->capture_default_str();
+                      "Regular expression that groups samples: keys with equal matches go to the "
+                      "same part. Identical images always do.");
+  command->add_option("--seed", options->seed, "Random seed of the split.")->capture_default_str();
   command->add_flag("--check", options->check,
-                    "divide nothing: each PATH is a part; exit code 65 if an image is in two");
+                    "Check an existing split, each PATH being one part. Exit code 65 if an image "
+                    "is in two parts.");
   add_shard_flags(*command, options->shards);
   command->remove_option(command->get_option("--name"));
   add_threads_flag(*command, options->threads);

@@ -23,6 +23,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/image/encode.h"
@@ -184,14 +185,14 @@ void print_text(const DataStats& stats) {
     formats += fmt::format(" {} {}", count, core::printable(name));
   }
   print(
-      fmt::format("samples    {}\nclasses    {}, with {} to {} samples\nimages    {}, {:.1f} MB\n"
+      fmt::format("samples    {}\nclasses    {}, with {} to {}\nimages    {}, {:.1f} MB\n"
                   "width      {} to {}\nheight     {} to {}\n"
                   "mean       {:.4f} {:.4f} {:.4f}  (red, green, blue in 0..1)\n"
                   "deviation  {:.4f} {:.4f} {:.4f}\n",
-                  stats.samples, stats.by_class.size(), fewest, most, formats,
-                  static_cast<double>(stats.image_bytes) / 1e6, stats.width.least, stats.width.most,
-                  stats.height.least, stats.height.most, mean[0], mean[1], mean[2], deviation[0],
-                  deviation[1], deviation[2]));
+                  stats.samples, stats.by_class.size(), fewest, core::counted(most, "sample"),
+                  formats, static_cast<double>(stats.image_bytes) / 1e6, stats.width.least,
+                  stats.width.most, stats.height.least, stats.height.most, mean[0], mean[1],
+                  mean[2], deviation[0], deviation[1], deviation[2]));
 }
 
 void run_stats(const StatsOptions& options) {
@@ -223,7 +224,8 @@ void add_stats_command(CLI::App& app, int& exit_status) {
   CLI::App* const command =
       app.add_subcommand("stats", "count classes, formats and sizes, and measure the pixels");
   add_shards_argument(*command, options->paths);
-  command->add_option("--html", options->html, "also write a page with a contact sheet here");
+  command->add_option("--html", options->html,
+                      "Also write an HTML page with a contact sheet to this file.");
   add_overwrite_flag(*command, options->overwrite);
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);

@@ -5,6 +5,7 @@
 
 #include "app/data/data_stats.h"
 #include "lib/core/text/markup.h"
+#include "lib/core/text/text.h"
 #include "lib/data/set/classes_file.h"
 
 namespace scaletrain::app {
@@ -70,11 +71,12 @@ std::string stats_page(const std::string& title, const DataStats& stats,
       "figure {{display: inline-block; margin: 4px; width: 100px}}\n"
       "figcaption {{font-size: 70%; overflow: hidden; white-space: nowrap}}\n"
       "</style>\n<h1>{0}</h1>\n"
-      "<p>{1} samples of {2} classes, {3:.1f} MB of images</p>\n"
+      "<p>{1} of {2}, {3:.1f} MB of images</p>\n"
       "<p>formats: {4}</p>\n<p>sizes: {5}</p>\n"
       "<p>mean {6:.4f}, {7:.4f}, {8:.4f}; deviation {9:.4f}, {10:.4f}, {11:.4f} (red, green, blue "
       "in 0..1)</p>\n",
-      core::escape_html(title), stats.samples, stats.by_class.size(),
+      core::escape_html(title), core::counted(stats.samples, "sample"),
+      core::counted(std::ssize(stats.by_class), "class"),
       static_cast<double>(stats.image_bytes) / 1e6, count_list(stats.by_format),
       count_list(stats.by_size), mean[0], mean[1], mean[2], deviation[0], deviation[1],
       deviation[2]);

@@ -99,19 +99,22 @@ void add_synth_command(CLI::App& app, int& exit_status) {
   CLI::App* const command =
       app.add_subcommand("synth", "draw labelled shapes into shards, for trials without data");
   command
-      ->add_option("OUT", options->shards.folder, "the folder of the shards, or s3://BUCKET/FOLDER")
+      ->add_option("OUT", options->shards.folder, "Folder for the shards, or s3://BUCKET/FOLDER.")
       ->required();
   add_shard_flags(*command, options->shards);
-  command->add_option("--samples", options->samples, "how many")
+  command->add_option("--samples", options->samples, "Number of samples.")
       ->check(CLI::Range(std::int64_t{1}, kMost))
       ->capture_default_str();
-  command->add_option("--classes", options->classes, "of how many kinds")
+  command->add_option("--classes", options->classes, "Number of classes.")
       ->check(CLI::Range(std::int64_t{1}, kMostClasses))
       ->capture_default_str();
-  command->add_option("--size", options->size, "pixels: 64, or 500x375")->capture_default_str();
-  command->add_option("--encoding", options->encoding, "jpeg:QUALITY, png or raw")
+  command
+      ->add_option("--size", options->size,
+                   "Image size in pixels: 64, or 500x375 for width and height.")
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "of everything that is drawn")
+  command->add_option("--encoding", options->encoding, "Image encoding: jpeg:QUALITY, png or raw.")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Random seed of images and labels.")
       ->capture_default_str();
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);

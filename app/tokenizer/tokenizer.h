@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,22 +29,5 @@ class Tokenizer {
 // True if encode() puts a blank before a document's first word: the text of a whole document's
 // tokens then begins with it.
 bool adds_blank(const Tokenizer& tokenizer);
-
-// Tokenizers that make_tokenizer() accepts, for help and errors.
-inline constexpr const char* kTokenizers =
-    "bytes: a token for each byte; NAME.model: SentencePiece's; tokenizer.json, or its folder: "
-    "byte-pair tokenizers of Hugging Face; a folder with vocab.json and merges.txt: GPT-2's";
-
-// Opens a SentencePiece model: load_sentence_pieces() of scaletrain::sentencepiece, in programs
-// with LibTorch by app/tokenizer/pieces_library.h.
-using LoadSentencePieces = std::unique_ptr<Tokenizer> (*)(const std::filesystem::path& path);
-
-// `what` is "bytes", a tokenizer.json of Hugging Face, a folder that has one or GPT-2's vocab.json
-// and merges.txt, or a SentencePiece model. `end_of_text` is the text of the token that ends a
-// document; "": the tokenizer's own. `sentence_pieces` opens SentencePiece's. Throws
-// core::DataError for what is damaged, not supported or has no such token, and core::UsageError for
-// an `end_of_text` where there is no choice.
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& what, const std::string& end_of_text,
-                                          LoadSentencePieces sentence_pieces);
 
 }  // namespace scaletrain::app

@@ -1,7 +1,7 @@
 // The models of one worker: what a recipe may name, and what makes them.
 #pragma once
 
-#include "app/worker/worker_main.h"
+#include "app/worker/additions.h"
 #include "lib/recipe/catalog/catalog.h"
 
 namespace scaletrain::app {

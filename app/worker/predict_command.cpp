@@ -20,6 +20,7 @@
 #include "lib/core/text/command_line.h"
 #include "lib/core/text/json_text.h"
 #include "lib/core/text/table.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/loader/image_stream.h"
 #include "lib/data/loader/threads.h"
@@ -230,7 +231,8 @@ void predict_by(const recipe::PredictionRequest& asked, const Models& models) {
     run->mesh->end("the end");
   }
   if (bad == 0 || env.rank != 0) return;
-  throw core::DataError("predict", fmt::format("{} of {} images cannot be read", bad, all),
+  throw core::DataError("predict",
+                        fmt::format("{} of {} cannot be read", bad, core::counted(all, "image")),
                         "the warnings above name them");
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "app/tokenizer/make_tokenizer.h"
 #include "app/tokenizer/pieces_library.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"

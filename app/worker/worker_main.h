@@ -2,22 +2,9 @@
 // (docs/internals/own-model.md). It includes no header of LibTorch.
 #pragma once
 
-#include <vector>
-
-#include "lib/nn/factory.h"
-#include "lib/recipe/catalog/lists.h"
+#include "app/worker/additions.h"
 
 namespace scaletrain::app {
-
-struct OwnModel {
-  recipe::Row row;
-  nn::Factory make = nullptr;
-};
-
-// Models of a worker beside those of lib/recipe/catalog/models.def.
-struct Additions {
-  std::vector<OwnModel> models;
-};
 
 // Executes the command of `argv` (a usage text names them) and ends the process with its exit code.
 [[noreturn]] int worker_main(int argc, char** argv, const Additions& additions);

@@ -22,7 +22,7 @@ class KeyStore {
  public:
   virtual ~KeyStore() = default;
   virtual void set(const std::string& key, const std::string& value) = 0;
-  // nullopt: there is no such key yet.
+  // Returns the value of `key`; nullopt if the key does not exist yet.
   virtual std::optional<std::string> get(const std::string& key) = 0;
   // The values of keys that all exist, in one exchange.
   virtual std::vector<std::string> get_all(const std::vector<std::string>& keys) = 0;

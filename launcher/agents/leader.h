@@ -50,8 +50,8 @@ class Leader {
   // store).
   void publish(const Endpoint& workers_store, const std::string& plan);
 
-  // The launcher of an agent, this one's own included, heard a signal. Its own must stay until
-  // finished(): the job is over then, or another agent leads.
+  // Handles the departure of an agent whose launcher received a signal. If it is this launcher, it
+  // must run until finished(): then the job is over, or another agent leads.
   void leave(const Departure& departure, core::SteadyTime now);
 
   const Board& board() const { return board_; }

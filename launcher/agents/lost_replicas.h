@@ -14,8 +14,9 @@ class LostReplicas {
  public:
   explicit LostReplicas(std::vector<LostReplica> known = {}) : lost_(std::move(known)) {}
 
-  // Returns true if `one` is news. A replica that is already recorded as lost is news only if the
-  // root cause arrives and the recorded failure merely followed from another one.
+  // Records the loss `one`. Returns true if it adds information. A replica that is already recorded
+  // as lost adds information only if `one` is the root cause and the recorded failure was a
+  // consequence of it.
   bool note(LostReplica one);
   void clear() { lost_.clear(); }
 

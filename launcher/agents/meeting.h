@@ -63,8 +63,8 @@ class Meeting {
   // Returns true if the leader of a store is one to join.
   using Wanted = std::function<bool(const Hello&, KeyStore&)>;
 
-  // `follow`: if the store says that the job has moved (launcher/agents/beacon.h), asks the new
-  // store.
+  // Asks the store at `endpoint` for the job. `follow`: if that store names a newer one to which
+  // the job has moved (launcher/agents/beacon.h), asks the newer one.
   std::optional<Met> ask(const Endpoint& endpoint, const Wanted& wanted, bool follow = true);
   std::optional<Met> ask_moved(const Endpoint& from, const Candidate& moved, int generation,
                                const Wanted& wanted);

@@ -66,8 +66,8 @@ struct Report {
   std::string agent;
   int round = 0;
   Outcome outcome = Outcome::kSucceeded;
-  int signal = 0;                  // kStopped: what its launcher heard; 0: nothing
-  int status = 0;                  // kStopped: what its launcher would exit with alone
+  int signal = 0;                  // kStopped: signal that its launcher received; 0: none
+  int status = 0;                  // kStopped: exit code of its launcher as a job of one node
   std::string reason{};            // kStopped: why it stops by itself; "": the leader asked for it
   std::optional<Failure> failure;  // kFailed
 };
@@ -123,7 +123,7 @@ struct Board {
   bool failed = false;                  // kStopping: workers of a node have failed or are lost
   bool handed_over = false;             // the leader leaves; the first candidate leads next
   std::vector<Candidate> candidates;    // the first agents of the round, by rank
-  std::vector<std::string> replicas{};  // Join::replicas of all of them, by rank; empty: none have
+  std::vector<std::string> replicas{};  // addresses of peer checkpoints, by rank; {}: unused
   std::vector<LostReplica> lost{};      // in this round
 };
 

@@ -60,12 +60,12 @@ class Roster {
   const std::vector<Peer>& peers() const { return peers_; }
   // Number of live agents that could be part of the next round.
   int present() const;
-  // Forgets who is gone, and the round that is over.
+  // Removes agents that have left, and resets the membership of the finished round.
   void clear_round();
   // Gives the first `nodes` of those present their ranks: fixed ones, or `leader` 0 and the others
   // in the order in which they came.
   void rank(int nodes, const std::string& leader);
-  // The members of the round by rank.
+  // Returns the members of the current round, sorted by rank.
   std::vector<const Peer*> members() const;
   // True if the members are launchers of one host.
   bool on_one_host() const;

@@ -90,15 +90,15 @@ void add_checkpoint_average(CLI::App& checkpoint, int& exit_status) {
       "average", "the mean of the floating tensors of several models, as one file");
   averaging
       ->add_option("paths", arguments->paths,
-                   "checkpoints, runs' folders, safetensors or PyTorch files, folders of Hugging "
-                   "Face or timm; tensors of whole numbers come from the first")
+                   "Checkpoints, run folders, safetensors or PyTorch files, or folders of Hugging "
+                   "Face or timm. Integer tensors come from the first one.")
       ->type_name("CHECKPOINT")
       ->required()
       ->expected(2, -1);
   averaging
       ->add_option(
           "-o,--out", arguments->out,
-          "the new file: PyTorch's where it ends in .pt, .pth or .bin, otherwise safetensors")
+          "Output file: a PyTorch file if it ends in .pt, .pth or .bin, otherwise safetensors.")
       ->required();
   averaging->callback([arguments, &exit_status] {
     average(*arguments);

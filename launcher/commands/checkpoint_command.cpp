@@ -39,11 +39,10 @@ struct CheckpointArguments {
 };
 
 void add_arguments(CLI::App& command, CheckpointArguments& arguments) {
-  command
-      .add_option("path", arguments.path, "a checkpoint, a run's folder, its latest or its best")
+  command.add_option("path", arguments.path, "Checkpoint, run folder, or its `latest` or `best`.")
       ->required()
       ->type_name("CHECKPOINT");
-  command.add_flag("--json", arguments.as_json, "print one JSON object");
+  command.add_flag("--json", arguments.as_json, "Print one JSON object instead of text.");
 }
 
 // Names in a file may hold bytes that are not UTF-8 or that would change the terminal.

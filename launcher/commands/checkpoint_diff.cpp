@@ -122,10 +122,10 @@ void add_checkpoint_diff(CLI::App& checkpoint, int& exit_status) {
       "timm";
   diff->add_option("a", arguments->first, kWeights)->required()->type_name("CHECKPOINT");
   diff->add_option("b", arguments->second, kWeights)->required()->type_name("CHECKPOINT");
-  diff->add_option("--part", arguments->part,
-                   "the key of PyTorch files below which the model lies (by default what is known "
-                   "as a model's)");
-  diff->add_flag("--json", arguments->as_json, "print one JSON object");
+  diff->add_option(
+      "--part", arguments->part,
+      "Key of PyTorch files that holds the model. Default: a known key such as `state_dict`.");
+  diff->add_flag("--json", arguments->as_json, "Print one JSON object instead of text.");
   diff->callback([arguments, &exit_status] {
     print_diff(*arguments);
     exit_status = 0;

@@ -136,26 +136,28 @@ void add_checkpoint_export(CLI::App& checkpoint, int& exit_status) {
       "export", "the model as a folder for timm, torchvision, Hugging Face or PyTorch");
   exporting
       ->add_option("CHECKPOINT", arguments->checkpoint,
-                   "a checkpoint, a run's folder, its latest or its best")
+                   "Checkpoint, run folder, or its `latest` or `best`.")
       ->type_name("CHECKPOINT")
       ->required();
   recipe::add_weights_flag(*exporting, arguments->weights);
-  exporting->add_option("OUT", arguments->out, "the new folder")->required();
+  exporting->add_option("OUT", arguments->out, "New folder.")->required();
   exporting
       ->add_option("--to", arguments->to,
-                   "who reads it; pt and safetensors hold any model, under our names")
+                   "Format: the library that loads it. pt and safetensors hold any model, with the "
+                   "parameter names of scaletrain.")
       ->required()
       ->check(CLI::IsMember(exchange::export_kinds()));
   exporting
       ->add_option("--dtype", arguments->dtype,
-                   "of the floating tensors; int8: weights as whole numbers with a scale for each "
-                   "output, of pt and safetensors")
+                   "Data type of floating-point tensors. int8 stores weights as integers with one "
+                   "scale for each output channel; only for pt and safetensors.")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", kInt8}))
       ->capture_default_str();
-  exporting->add_option("--tokenizer", arguments->tokenizer,
-                        "the tokenizer's folder, of a language model for Hugging Face; without it "
-                        "that of the training tokens, or of the weights that it began from");
-  exporting->add_flag("--overwrite", arguments->overwrite, "replace an earlier export");
+  exporting->add_option(
+      "--tokenizer", arguments->tokenizer,
+      "Folder of the tokenizer that goes with a language model for Hugging Face. Default: the "
+      "tokenizer of the training tokens, or of the initial weights.");
+  exporting->add_flag("--overwrite", arguments->overwrite, "Replace an earlier export.");
   exporting->callback([arguments, &exit_status] {
     export_checkpoint(*arguments);
     exit_status = 0;

@@ -236,22 +236,27 @@ void save_now(const KeepArguments& arguments) {
 CLI::App* add_command(CLI::App& checkpoint, const char* name, const char* help,
                       const std::shared_ptr<KeepArguments>& arguments) {
   CLI::App* const command = checkpoint.add_subcommand(name, help);
-  command->add_option("run", arguments->run, "a run's folder")->required()->type_name("RUN");
+  command->add_option("run", arguments->run, "Run folder.")->required()->type_name("RUN");
   return command;
 }
 
 // Adds the retention flags, which override the run's recipe.
 void add_retention(CLI::App& command, const std::shared_ptr<KeepArguments>& arguments) {
-  command.add_flag("--json", arguments->as_json, "print one JSON object");
-  command.add_option("--keep-last", arguments->last, "so many of the newest")
+  command.add_flag("--json", arguments->as_json, "Print one JSON object instead of text.");
+  command.add_option("--keep-last", arguments->last, "Number of newest checkpoints to keep.")
       ->check(CLI::NonNegativeNumber);
-  CLI::Option* const steps =
-      command.add_option("--keep-every-steps", arguments->every_steps, "those so many steps apart")
-          ->check(CLI::PositiveNumber);
-  command.add_option("--keep-every-epochs", arguments->every_epochs, "those so many epochs apart")
+  CLI::Option* const steps = command
+                                 .add_option("--keep-every-steps", arguments->every_steps,
+                                             "Keep one checkpoint for every this many steps.")
+                                 ->check(CLI::PositiveNumber);
+  command
+      .add_option("--keep-every-epochs", arguments->every_epochs,
+                  "Keep one checkpoint for every this many epochs.")
       ->check(CLI::PositiveNumber)
       ->excludes(steps);
-  command.add_option("--keep-hours", arguments->hours, "those that are younger")
+  command
+      .add_option("--keep-hours", arguments->hours,
+                  "Keep checkpoints younger than this many hours.")
       ->check(CLI::PositiveNumber);
 }
 
@@ -269,7 +274,8 @@ void add_checkpoint_keep(CLI::App& checkpoint, int& exit_status) {
   CLI::App* const pruning = add_command(
       checkpoint, "prune", "remove what is not kept, never the newest nor the best", arguments);
   add_retention(*pruning, arguments);
-  pruning->add_flag("--dry-run", arguments->dry_run, "only say what would go");
+  pruning->add_flag("--dry-run", arguments->dry_run,
+                    "Only list the checkpoints that would be removed.");
   pruning->callback([arguments, &exit_status] {
     prune(*arguments);
     exit_status = 0;

@@ -49,10 +49,10 @@ void add_checkpoint_reshard(CLI::App& checkpoint, int& exit_status) {
       "reshard", "a checkpoint that several ranks wrote in pieces as one of whole files");
   resharding
       ->add_option("CHECKPOINT", arguments->checkpoint,
-                   "a checkpoint, a run's folder, its latest or its best")
+                   "Checkpoint, run folder, or its `latest` or `best`.")
       ->required()
       ->type_name("CHECKPOINT");
-  resharding->add_option("-o,--output", arguments->output, "the new folder")->required();
+  resharding->add_option("-o,--output", arguments->output, "New folder.")->required();
   resharding->callback([arguments, &exit_status] {
     reshard(*arguments);
     exit_status = 0;

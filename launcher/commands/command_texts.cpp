@@ -123,9 +123,12 @@ const std::vector<core::CommandText>& texts() {
       {"report", kUse, "scaletrain report runs/digits runs/other -o page.html"},
       {"compare", kUse, "scaletrain compare runs/digits runs/other"},
       {"runs", kUse, "scaletrain runs runs"},
-      {"models", kUse,
-       "scaletrain models add digits runs/digits\n"
-       "scaletrain models ls"},
+      {"models", kUse, "scaletrain models ls"},
+      {"models add", nullptr, "scaletrain models add digits runs/digits --stage staging"},
+      {"models ls", nullptr, "scaletrain models ls"},
+      {"models show", nullptr, "scaletrain models show digits 2"},
+      {"models promote", nullptr, "scaletrain models promote digits 2 --to production"},
+      {"models rollback", nullptr, "scaletrain models rollback digits"},
       {"help", kShell,
        "scaletrain help checkpoint export\n"
        "# Write the reference of all commands.\n"

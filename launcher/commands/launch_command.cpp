@@ -115,7 +115,7 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
 }  // namespace
 
 void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
-  const core::FlagGroup group(command, "Recipe");
+  const core::FlagGroup group(command, kRecipeFlags);
   command
       .add_option("--set", options.set,
                   "Overrides a key, for example optimizer.lr=0.01. Repeatable.")
@@ -136,7 +136,7 @@ void declare_launch(CLI::App& launch, LaunchOptions& options) {
   add_launch_flags(launch, options);
   add_recipe_flags(launch, options);
   add_program_flags(launch, options);
-  const core::FlagGroup group(launch, "Recipe");
+  const core::FlagGroup group(launch, kRecipeFlags);
   launch
       .add_option(
           "--resume", options.resume,

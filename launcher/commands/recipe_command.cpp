@@ -32,15 +32,15 @@ struct RecipeArguments {
 
 void add_worker_flag(CLI::App& command, RecipeArguments& arguments) {
   command.add_option("--worker", arguments.launch.worker,
-                     "a worker program of your own, with its models");
+                     "Path of a worker program of your own, with its models.");
 }
 
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments,
                           bool needs_worker = false) {
-  command.add_option("recipe", arguments.launch.path, "the recipe's file")->required();
+  command.add_option("recipe", arguments.launch.path, "Recipe file.")->required();
   command
       .add_option("--set", arguments.launch.set,
-                  "KEY=VALUE: changes one key, e.g. optimizer.lr=0.1")
+                  "Set a key of the recipe, for example optimizer.lr=0.1. Repeatable.")
       ->take_all()
       ->expected(1);
   if (!needs_worker) add_worker_flag(command, arguments);
@@ -83,14 +83,13 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
   CLI::Option* const worker =
       checking
           ->add_option("--worker", arguments->launch.worker,
-                       "build the model in a worker too, without data: finds what only a worker "
-                       "knows, such as a pattern that no parameter fits; with a name, in a program "
-                       "of your own")
+                       "Also build the model in a worker, without data, which finds for example "
+                       "patterns that match no parameter. PROGRAM is a worker of your own.")
           ->expected(0, 1);
   checking
       ->add_option(
           "--nproc", arguments->nproc,
-          "number of ranks, for the batch plan; without it as many as a copy of the model needs")
+          "Number of ranks, for the batch plan. Default: as many as one model replica needs.")
       ->check(CLI::Range(1, 1 << 20));
   checking->callback([arguments, worker, &exit_status] {
     arguments->builds = worker->count() > 0;

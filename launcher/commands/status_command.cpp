@@ -53,9 +53,10 @@ void add_status_command(CLI::App& app, int& exit_status) {
   const auto arguments = std::make_shared<StatusArguments>();
   CLI::App* const command =
       app.add_subcommand("status", "How a run is: ranks, steps, speed, checkpoint, time left");
-  command->add_option("RUN", arguments->run, "the run's folder")->required()->type_name("RUN");
-  command->add_flag("--json", arguments->as_json, "print one JSON object");
-  command->add_flag("--watch", arguments->watch, "every second, until the run has ended");
+  command->add_option("RUN", arguments->run, "Run folder.")->required()->type_name("RUN");
+  command->add_flag("--json", arguments->as_json, "Print one JSON object instead of text.");
+  command->add_flag("--watch", arguments->watch,
+                    "Print the status every second until the run has ended.");
   command->callback([arguments, &exit_status] {
     show_status(*arguments);
     exit_status = 0;

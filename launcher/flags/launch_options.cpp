@@ -77,7 +77,7 @@ void add_supervision_flags(CLI::App& command, LaunchOptions& options) {
 }
 
 void add_program_flags(CLI::App& command, LaunchOptions& options) {
-  const core::FlagGroup group(command, "Programs after --");
+  const core::FlagGroup group(command, kProgramFlags);
   command.add_flag(
       "--beat-from-start", options.beat_from_start,
       "Counts --hang-timeout from the start of a worker, not from its first sign of progress.");

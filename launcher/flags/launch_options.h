@@ -17,6 +17,10 @@ class App;
 
 namespace scaletrain::launcher {
 
+// Headings in the help of the flags that only recipes, or only programs, have.
+inline constexpr const char* kRecipeFlags = "Recipe";
+inline constexpr const char* kProgramFlags = "Programs after --";
+
 inline constexpr const char* kRecipeHangTimeout = "10m";
 inline constexpr const char* kProgramHangTimeout = "0s";  // never
 inline constexpr const char* kNoLogs = "/dev/null";       // as --log-dir: no files at all

@@ -13,8 +13,8 @@ namespace scaletrain::launcher {
 std::map<std::string, std::string> parse_rdzv_conf(const std::string& text);
 
 // Puts torchrun's seconds where no flag of ours was given: join_timeout (timeout for static nodes),
-// last_call_timeout, heartbeat_timeout. The other keys have no effect: the store is always TCP, its
-// host is found, and nothing is kept open that would have to be closed.
+// last_call_timeout, heartbeat_timeout. The other keys are accepted and ignored: the store
+// always uses TCP, its host is detected, and there is no timeout for closing.
 void apply_rdzv_conf(const std::map<std::string, std::string>& conf, AgentOptions& options);
 
 }  // namespace scaletrain::launcher

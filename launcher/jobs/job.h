@@ -25,7 +25,7 @@ struct Attempt {
   int max_restarts = 0;
   bool first = true;                   // nothing of this job ran before
   std::string plan{};                  // result of make_plan on the node that hosts the store
-  int launchers_here = 1;              // known launchers of this job on this machine
+  int launchers_here = 1;              // launchers of this job on this machine
   bool one_host = false;               // several nodes, which are launchers of one host
   SilenceExchange exchange_silence{};  // with the other nodes; null: there are none
   // Reports to the other nodes that a replica is lost here; null: there are no other nodes.

@@ -13,11 +13,12 @@ namespace scaletrain::launcher {
 
 class NodeMemory;
 
-// The run's own, verified; where the nodes that keep it in memory at `replicas` or the second place
-// have a newer one, that, copied into the run's folder. nullopt: there is none. Warns of damaged
-// ones, and of a second place that does not answer where the run has one of its own. Throws
-// core::Error as format::find_checkpoint and fetch_from_mirror; core::UsageError for a copy of a
-// run that was another one.
+// Returns the newest checkpoint of the run, verified; nullopt if there is none. A newer peer
+// checkpoint in the memory of the nodes `replicas`, or a newer remote copy (checkpoint.mirror), is
+// first copied into the run's folder. Damaged checkpoints are a warning, and so is a remote store
+// that does not answer if the run's folder has a checkpoint. Throws core::Error as
+// format::find_checkpoint and fetch_from_mirror do, and core::UsageError for a remote copy of
+// another run.
 std::optional<std::filesystem::path> newest_checkpoint(const RunRequest& request,
                                                        const std::vector<std::string>& replicas,
                                                        const NodeMemory* memory);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "lib/recipe/recipe.h"
 #include "lib/replica/address.h"
 #include "lib/replica/fetch.h"
+#include "lib/replica/peer.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -56,11 +58,17 @@ NodeMemory::NodeMemory(const std::vector<std::string>& addresses, std::int64_t m
       secret_(secret),
       secret_file_(core::make_memory_file("scaletrain-secret", secret)),
       shelf_(available_bytes() / 4 * 3),
-      server_(shelf_, secret, addresses),
+      server_(shelf_, secret, addresses, [this] { return reported_step(); }),
       address_(address_text(addresses, server_.port())) {}
 
 std::string NodeMemory::go_on(std::int64_t step, const std::vector<std::string>& all, int node) {
   shelf_.forget_beyond(step);
+  {
+    const std::lock_guard lock(mutex_);
+    from_step_ = step;
+    rank_0_.reset();
+    leader_ = node == 0 || all.empty() ? "" : all.front();
+  }
   const auto count = static_cast<std::int64_t>(all.size());
   if (count < 2) return "";
   std::vector<std::string> own;
@@ -68,6 +76,29 @@ std::string NodeMemory::go_on(std::int64_t step, const std::vector<std::string>&
     own.push_back(all[static_cast<std::size_t>((node + i) % count)]);
   }
   return fmt::format("{}", fmt::join(own, " "));
+}
+
+void NodeMemory::follow_rank_0(int beat_fd) {
+  auto reader = std::make_unique<core::BeatReader>(beat_fd);
+  const std::lock_guard lock(mutex_);
+  rank_0_ = std::move(reader);
+}
+
+// Node 0 reads the heartbeats of rank 0, the others ask node 0.
+std::int64_t NodeMemory::reported_step() const {
+  constexpr replica::Patience kPatience{.connect = std::chrono::milliseconds(2000),
+                                        .answer = std::chrono::milliseconds(5000)};
+  std::string leader;
+  {
+    const std::lock_guard lock(mutex_);
+    if (leader_.empty()) {
+      return rank_0_ ? std::max(from_step_, rank_0_->state().step) : from_step_;
+    }
+    leader = leader_;
+  }
+  const std::vector<replica::Address> addresses = replica::parse_addresses(leader, secret_);
+  if (addresses.empty()) throw core::StoppedError("node 0", "keeps no checkpoints in memory");
+  return replica::Peer(addresses.front(), ends_, kPatience).reported_step();
 }
 
 std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,

@@ -2,15 +2,19 @@
 // this node and of those before it in the ring put pieces there, and it outlives them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/place/placement.h"
 #include "lib/core/descriptor.h"
+#include "lib/core/process/beat.h"
 #include "lib/replica/server.h"
 #include "lib/replica/shelf.h"
 
@@ -27,6 +31,9 @@ class NodeMemory {
   // checkpoints to the next `more` nodes too. Starts threads. Throws core::Error.
   NodeMemory(const std::vector<std::string>& addresses, std::int64_t more,
              const std::string& secret);
+  ~NodeMemory() { ends_ = true; }
+  NodeMemory(const NodeMemory&) = delete;
+  NodeMemory& operator=(const NodeMemory&) = delete;
 
   const std::string& secret() const { return secret_; }
   int secret_fd() const { return secret_file_.get(); }  // a file in memory, for workers
@@ -37,11 +44,22 @@ class NodeMemory {
   // rank. Returns those to which the workers of this one, `node`, send: its own first, as one text;
   // "": it is alone.
   std::string go_on(std::int64_t step, const std::vector<std::string>& all, int node);
+  // On node 0, after go_on: rank 0 sends its heartbeats to the file `beat_fd`. From then on no node
+  // accepts a checkpoint of a step that rank 0 has not begun.
+  void follow_rank_0(int beat_fd);
 
  private:
+  std::int64_t reported_step() const;
+
   std::int64_t more_;
   std::string secret_;
   core::Descriptor secret_file_;
+  std::atomic<bool> ends_ = false;
+  mutable std::mutex mutex_;
+  // The run has gone on from this step; before the first attempt every step is accepted.
+  std::int64_t from_step_ = std::numeric_limits<std::int64_t>::max();
+  std::unique_ptr<core::BeatReader> rank_0_;  // on node 0
+  std::string leader_;                        // address of node 0's memory, on the other nodes
   replica::Shelf shelf_;
   replica::Server server_;
   std::string address_;

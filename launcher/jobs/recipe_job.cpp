@@ -234,7 +234,12 @@ std::string RecipeJob::make_plan(const Attempt& attempt) {
 AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& store) {
   placement_ = attempt.placement;
   launchers_here_ = attempt.launchers_here;
-  if (!placement_.hosts_store()) lease_.reset();
+  if (!placement_.hosts_store()) {
+    finish_export();
+    lease_.reset();
+  } else if (!export_) {
+    export_.emplace(request_.recipe);
+  }
   plan_batch(request_.recipe, placement_.world_size());
   const nlohmann::json plan = nlohmann::json::parse(attempt.plan);
   attempt_ = plan.at("attempt");
@@ -250,6 +255,7 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   report_lost_ = attempt.report_lost;
   watch_.emplace(placement_.nproc, HangWatch::Workers::kOurs, hang_timeout_,
                  placement_.world_size(), attempt.exchange_silence);
+  if (memory_ && placement_.node_rank == 0) memory_->follow_rank_0(watch_->fd(0));
   status_.emplace(output_, placement_.node_rank, attempt_, attempt.restart);
   if (request_.recipe.device != "cpu" && count_gpus() > 0) {
     std::vector<int> ranks(static_cast<std::size_t>(placement_.nproc));
@@ -358,6 +364,7 @@ GroupOptions RecipeJob::group_options(const std::vector<WorkerPlan>& plans) {
     report_lost(end, plans, hang);
   };
   options.peer_lost = [this] { watch_->announce_lost_peer(); };
+  if (export_ && export_->pid()) options.other_children.push_back(*export_->pid());
   options.watch_every = watch_->every();
   options.watch = [this](const std::vector<RunningWorker>& running) { return watch(running); };
   return options;

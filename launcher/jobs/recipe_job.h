@@ -9,6 +9,7 @@
 
 #include "launcher/jobs/checks/run_request.h"
 #include "launcher/jobs/job.h"
+#include "launcher/jobs/metrics_export.h"
 #include "launcher/jobs/nccl_recorder.h"
 #include "launcher/jobs/node_memory.h"
 #include "launcher/jobs/node_status.h"
@@ -64,6 +65,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::filesystem::path named_checkpoint() const;
   std::optional<std::filesystem::path> checkpoint_to_load(const Attempt& attempt) const;
   void own_run_folder(bool first);
+  void finish_export();
   // `local_rank` counts this launcher's workers; a task of Slurm's has one, whatever its variables
   // say.
   void choose_threads(WorkerPlan& plan, int local_world_size) const;
@@ -98,6 +100,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::function<void(const LostReplica&)> report_lost_;  // to other nodes
   std::optional<NodeStatus> status_;
   std::optional<NcclRecorder> recorder_;     // on GPUs
+  std::optional<MetricsExport> export_;      // on the node that owns the run folder
   std::atomic<bool> was_unfinished_{false};  // the run, when the attempt began
 };
 

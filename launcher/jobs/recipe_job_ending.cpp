@@ -28,6 +28,7 @@ using core::ExitCode;
 std::optional<Hang> RecipeJob::watch(const std::vector<RunningWorker>& running) {
   const std::vector<RankView> views = watch_->look(running);
   status_->write(views);
+  if (export_) export_->look();
   if (std::ranges::any_of(views, [](const RankView& view) { return view.beat.step > 0; })) {
     replicas_.train();
   }
@@ -99,7 +100,13 @@ bool RecipeJob::is_done() const {
   return was_unfinished_ && fs::is_regular_file(output_ / "finished.json", unknown);
 }
 
+void RecipeJob::finish_export() {
+  if (export_) export_->finish();
+  export_.reset();
+}
+
 int RecipeJob::succeeded() {
+  finish_export();
   const LostReplicas& lost = replicas_.lost();
   if (lost.empty()) return 0;
   core::log("the job is done with {} of {} replicas; lost: {}",
@@ -108,6 +115,7 @@ int RecipeJob::succeeded() {
 }
 
 int RecipeJob::stopped(const GroupEnd& end) {
+  finish_export();
   const auto succeeded = std::count_if(
       end.workers.begin(), end.workers.end(),
       [](const WorkerEnd& worker) { return worker.status.ok() || worker.was_outlived; });
@@ -136,6 +144,7 @@ std::optional<std::string> RecipeJob::undo(const Failure& failure) {
   if (!refuses || !has_made_folder_ || !lease_ || placement_.nnodes > 1 || holds_run(output_)) {
     return std::nullopt;
   }
+  export_.reset();  // before its folder goes
   core::Housekeeping housekeeping;
   housekeeping.attempt("it holds no run", [&] { core::system_disk().remove_all(output_); });
   lease_.reset();
@@ -143,6 +152,7 @@ std::optional<std::string> RecipeJob::undo(const Failure& failure) {
 }
 
 std::string RecipeJob::give_up(const Failure& failure) {
+  finish_export();
   if (lease_) write_failure(output_, failure, attempt_);
   const LostReplicas& lost = replicas_.lost();
   const std::string before = lost.empty() ? "" : "\n  lost before: " + lost.text();

@@ -98,7 +98,9 @@ bool take_from_slurm(LaunchOptions& options, const SlurmStep& step) {
     if (visible != step.gpus) {
       throw core::UsageError(
           "SLURM_GPUS_ON_NODE",
-          fmt::format("{} GPUs were allotted on this node, and {} are visible", step.gpus, visible),
+          fmt::format("{} {} allotted on this node, and {} visible",
+                      core::counted(step.gpus, "GPU"), step.gpus == 1 ? "was" : "were",
+                      visible == 1 ? "1 is" : fmt::format("{} are", visible)),
           "ask for the GPUs of a node, not of a task: #SBATCH --gpus-per-node=N; or give --nproc");
     }
     options.nproc = std::to_string(step.gpus);

@@ -29,8 +29,8 @@ struct Placement {
   int min_nodes = 1;  // as many as nnodes, unless nodes may come and go
   bool fixed_ranks =
       true;  // several nodes: --node-rank says which this one is; else who comes first
-  std::vector<Endpoint> endpoints{};  // several nodes: where the launchers' store may be
-  std::string local_addr{};  // nodes without numbers: the address that this one goes by; "": found
+  std::vector<Endpoint> endpoints{};  // several nodes: candidate addresses of the rendezvous
+  std::string local_addr{};           // without --node-rank: address of this node; "": detected
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
   int master_port = 0;  // 0: the system chooses one for every attempt
@@ -51,7 +51,8 @@ struct Placement {
 Placement resolve_placement(LaunchOptions options,
                             const std::optional<SlurmStep>& step = std::nullopt);
 
-// Outside of the range from which systems choose ports themselves; the steps of a job share it.
+// Returns the rendezvous port of a Slurm job, outside the ephemeral port range. All steps of the
+// job get the same one.
 int port_of_job(std::int64_t job);
 
 // The variables of local rank `local_rank`; the store, error file and our own descriptors are the
@@ -60,7 +61,7 @@ core::WorkerEnv worker_env(const Placement& placement, int local_rank);
 
 using core::host_name;
 
-// Name of this launcher among those of its job; it differs each time the launcher is started.
+// Returns a name for this launcher that is unique in its job and differs after each restart.
 std::string agent_name(const Placement& placement);
 
 }  // namespace scaletrain::launcher

@@ -5,12 +5,13 @@
 
 namespace scaletrain::launcher {
 
-// Fills in what no flag and no PET_* variable said:
+// Fills in the options that neither a flag nor a PET_* variable has set:
 //   - of an Indexed Job or a JobSet with several nodes: the number of this one,
 //   JOB_COMPLETION_INDEX;
 //   - of a PyTorchJob whose operator sets no PET_* (before 1.7): nodes, this one's number and where
 //     they meet, from WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT.
-// Does nothing outside of a pod. Throws core::UsageError where a variable makes no sense.
+// Does nothing outside of a pod. Throws core::UsageError for a variable
+// that is not a valid number or address.
 void take_from_kubernetes(LaunchOptions& options);
 
 // Exit codes for an operator that starts pods again by their code: what is worth a restart (74, 75)

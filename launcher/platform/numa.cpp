@@ -206,9 +206,11 @@ std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
   }
   const auto count = static_cast<std::size_t>(workers);
   if (!gpus.empty() && gpus.size() < count) {
-    throw core::UsageError(kNumaFlag,
-                           fmt::format("{} workers, and {} GPUs are visible", count, gpus.size()),
-                           "start one worker for each GPU at most");
+    throw core::UsageError(
+        kNumaFlag,
+        fmt::format("{}, and {} {} visible", core::counted(workers, "worker"),
+                    core::counted(std::ssize(gpus), "GPU"), gpus.size() == 1 ? "is" : "are"),
+        "start one worker for each GPU at most");
   }
   const Topology topology(sys, allowed);
   std::vector<int> nodes;  // NUMA node of each GPU, or of each worker without GPUs

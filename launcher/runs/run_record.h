@@ -46,7 +46,7 @@ bool is_run(const std::filesystem::path& folder);
 // core::UsageError if the folder holds no run.
 RunRecord read_run(const std::filesystem::path& folder, const std::string& shown);
 
-// A finite number of `record`, nullopt if the field is absent, null or no number.
+// Returns the field `name` of `record`; nullopt if it is absent or no finite number.
 std::optional<double> number_of(const RunJson& record, const std::string& name);
 
 // The whole of `text` as a finite number.

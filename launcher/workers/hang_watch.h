@@ -17,8 +17,8 @@
 
 namespace scaletrain::launcher {
 
-// Sends the other nodes how long none of this node's workers has beaten; the result: how long none
-// of the job's has, as far as is known here.
+// Sends the other nodes the time since the last heartbeat of any worker of this node. Returns the
+// time since the last heartbeat of any worker of the job, as far as it is known here.
 using SilenceExchange = std::function<std::chrono::milliseconds(std::chrono::milliseconds own)>;
 
 class HangWatch {
@@ -26,8 +26,8 @@ class HangWatch {
   // A program is watched from its own first beat on, or from its start.
   enum class Workers { kOurs, kPrograms, kProgramsFromStart };
 
-  // Fresh files for `count` workers. `timeout` 0: never says that the job hangs. `exchange`: null
-  // where there are no other nodes.
+  // Fresh files for `count` workers. `timeout` 0 switches the watch off. `exchange` is null on
+  // a job of one node.
   HangWatch(int count, Workers kind, std::chrono::milliseconds timeout, int world_size,
             SilenceExchange exchange = nullptr);
 

@@ -5,8 +5,8 @@
 
 namespace scaletrain::launcher {
 
-// `message`: of an error file. True for what PyTorch's backends (Gloo, NCCL) and its TCPStore say
-// when the process at the other end has ended: the cause is elsewhere.
+// True if `message`, from a worker's error file, is one that Gloo, NCCL or TCPStore reports because
+// the process at the other end has ended. The failure's cause is then on another rank.
 bool reports_lost_peer(std::string_view message);
 
 }  // namespace scaletrain::launcher

@@ -17,13 +17,13 @@ class StopLadder {
 
   enum class Step { kNothing, kKill, kGiveUp };
 
-  // `grace`: from asking the workers to killing them.
+  // `grace`: time from SIGTERM to SIGKILL.
   explicit StopLadder(std::chrono::milliseconds grace) : grace_(grace) {}
 
   bool stopping() const { return stopping_; }
   bool given_up() const { return given_up_; }
 
-  // The workers are being asked to stop. Once only, while not stopping().
+  // Records that the workers were sent SIGTERM. Call it once, while not stopping().
   void ask(core::SteadyTime now);
   // The workers shall be killed, with or without having been asked; false: they have been.
   bool kill(core::SteadyTime now);

@@ -1,5 +1,5 @@
-// The store that the workers of a foreign program meet at: its process starts when the first of
-// them knocks.
+// Key-value store (TCPStore) at which the workers of a program that is not ours rendezvous. Its
+// process starts when the first worker connects.
 #pragma once
 
 #include <sys/types.h>

@@ -47,7 +47,7 @@ struct WorkerEnd {
   double time = 0;                        // Unix seconds at which the launcher saw it
   bool was_stopped = false;               // the launcher had sent it a signal before
   bool was_killed = false;                // it had sent SIGKILL, at once or after another
-  bool was_outlived = false;              // it failed, and the others went on without it
+  bool was_outlived = false;              // it failed, and the job continued without it
   std::vector<std::string> last_lines{};  // the end of standard error, if it was relayed
 };
 

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "lib/core/error.h"
 #include "lib/core/plan/stage_division.h"
 
 namespace scaletrain::engine {
 
-Stages::Stages(const std::vector<units::Unit>& units, const std::vector<double>& costs,
-               int stages) {
+namespace {
+
+std::vector<std::size_t> divide(const std::vector<units::Unit>& units,
+                                const std::vector<double>& costs, int stages) {
   const auto count = static_cast<std::size_t>(stages);
   if (count > units.size()) {
     throw core::RecipeError(
@@ -16,9 +20,18 @@ Stages::Stages(const std::vector<units::Unit>& units, const std::vector<double>&
         fmt::format("{} stages of a model that has {} units", count, units.size()),
         fmt::format("use at most {} stages", units.size()));
   }
-  begins_ = core::divide_into_stages(costs, count);
+  return core::divide_into_stages(costs, count);
+}
+
+}  // namespace
+
+Stages::Stages(const std::vector<units::Unit>& units, const std::vector<double>& costs, int stages)
+    : Stages(units, divide(units, costs, stages)) {}
+
+Stages::Stages(const std::vector<units::Unit>& units, std::vector<std::size_t> begins)
+    : begins_(std::move(begins)) {
   begins_.push_back(units.size());
-  for (int stage = 0; stage < stages; ++stage) {
+  for (int stage = 0; stage < count(); ++stage) {
     for (std::size_t unit = begin(stage); unit < end(stage); ++unit) {
       for (const std::string& name : units[unit].tensors) {
         std::vector<int>& users = tensors_[name];

@@ -16,6 +16,8 @@ class Stages {
   // Divides `units` by their costs (lib/core/plan/stage_division.h). Throws core::RecipeError if
   // there are fewer units than stages.
   Stages(const std::vector<units::Unit>& units, const std::vector<double>& costs, int stages);
+  // Takes a division from before: the first unit of each stage, ascending from 0.
+  Stages(const std::vector<units::Unit>& units, std::vector<std::size_t> begins);
 
   int count() const { return static_cast<int>(begins_.size()) - 1; }
   // Units of a stage: [begin, end).

@@ -17,6 +17,7 @@
 #include "lib/exchange/known_of_weights.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/exchange/weights_model.h"
+#include "lib/format/tokens/token_card.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::exchange {
@@ -77,9 +78,8 @@ void compare_images(const recipe::Data& data, const KnownOfWeights& known,
   }
 }
 
-void check_tokenizer(const recipe::Recipe& recipe, const format::WeightFiles& files) {
-  if (recipe.data.train.tokens.empty()) return;
-  const auto ours = tokenizer_of_tokens(recipe.data.train.tokens.front());
+// Throws if `ours`, the tokenizer of the training tokens, is another one than that of the weights.
+void check_tokenizer(const std::optional<KnownTokenizer>& ours, const format::WeightFiles& files) {
   if (!ours) return;
   const auto theirs = tokenizer_of_weights(files, ours->name);
   if (!theirs || is_same_tokenizer(theirs->name, ours->name)) return;
@@ -124,7 +124,9 @@ std::string differences_from_weights(const recipe::Recipe& recipe,
   if (!recipe.model.weights) return "";
   check_same_computation(recipe.model, files);
   Differences differences(recipe.model.weights->allow_other);
-  if (!differences.is_allowed("tokenizer")) check_tokenizer(recipe, files);
+  if (!differences.is_allowed("tokenizer") && !recipe.data.train.tokens.empty()) {
+    check_tokenizer(tokenizer_of_tokens(recipe.data.train.tokens.front()), files);
+  }
   const KnownOfWeights known = known_of_weights(files);
   compare_sizes(recipe.model, known, differences);
   if (recipe.data.train.tokens.empty()) compare_images(recipe.data, known, differences);
@@ -132,6 +134,20 @@ std::string differences_from_weights(const recipe::Recipe& recipe,
     differences.add("precision", known.precision, recipe.precision.name);
   }
   return differences.text();
+}
+
+void check_tokenizer_at_url(const recipe::Recipe& recipe, const format::WeightFiles& files,
+                            const ReadFile& read) {
+  const std::vector<std::string>& tokens = recipe.data.train.tokens;
+  if (!recipe.model.weights || tokens.empty() || !core::is_url(tokens.front()) ||
+      core::matches_any(recipe.model.weights->allow_other, "tokenizer")) {
+    return;
+  }
+  const std::optional<std::string> path = format::token_card_path(tokens.front());
+  const std::optional<std::string> card = path ? read(*path) : std::nullopt;
+  if (!card) return;
+  const std::string place = core::shown_path(*path);
+  check_tokenizer(KnownTokenizer{format::parse_token_card(*card, place).tokenizer, place}, files);
 }
 
 std::string weights_warning(const std::string& weights, const std::string& differences) {

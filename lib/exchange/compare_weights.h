@@ -2,6 +2,8 @@
 // any tensor's shape.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "lib/format/weights/weight_files.h"
@@ -22,6 +24,15 @@ namespace scaletrain::exchange {
 // (lib/exchange/weights_model.h) does.
 std::string differences_from_weights(const recipe::Recipe& recipe,
                                      const format::WeightFiles& files);
+
+// Reads the file at a path or URL; nullopt if there is none.
+using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
+
+// Throws core::CheckpointError if the training tokens lie at a URL and their card, which `read`
+// reads, names another tokenizer than the weights have; core::DataError for a damaged card.
+// differences_from_weights compares the cards on this machine.
+void check_tokenizer_at_url(const recipe::Recipe& recipe, const format::WeightFiles& files,
+                            const ReadFile& read);
 
 // The warning about such differences: one line that says what to do.
 std::string weights_warning(const std::string& weights, const std::string& differences);

@@ -9,21 +9,23 @@ namespace scaletrain::exchange {
 void add_import_flags(CLI::App& command, ImportRequest& request) {
   command
       .add_option("SOURCE", request.source,
-                  "a folder of timm, torchvision, Hugging Face or an export of ours; a safetensors "
-                  "or PyTorch file")
+                  "Weights to import: a folder of timm, torchvision or Hugging Face, an export of "
+                  "scaletrain, or a safetensors or PyTorch file.")
       ->required();
-  command.add_option("OUT", request.out, "the new folder, laid out as a run's")->required();
+  command.add_option("OUT", request.out, "New folder, with the layout of a run folder.")
+      ->required();
   command.add_option("--model", request.model,
-                     "the model of weights without a config.json: a name as in a recipe");
+                     "Model name as in a recipe, for weights without a config.json.");
   command.add_option("--part", request.part,
-                     "the key of a PyTorch file below which the model lies (by default what is "
-                     "known as a model's)");
+                     "Key of a PyTorch file that holds the model, such as `ema`. Default: a known "
+                     "key such as `state_dict`.");
   command
       .add_option("--set", request.settings,
-                  "KEY=VALUE of the recipe that is made, such as model.depth=6 or "
-                  "data.image_size=64; may be repeated")
+                  "Set a key of the new recipe, for example model.depth=6 or data.image_size=64. "
+                  "Repeatable.")
       ->allow_extra_args(false);
-  command.add_option("--worker", request.worker, "another worker program");
+  command.add_option("--worker", request.worker,
+                     "Path of a worker program of your own, with its models.");
 }
 
 }  // namespace scaletrain::exchange

@@ -21,10 +21,18 @@ bool ends_inside_a_line(int fd) {
   return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
 }
 
+bool is_empty(int fd) {
+  struct stat status = {};
+  return fstat(fd, &status) == 0 && status.st_size == 0;
+}
+
 }  // namespace
 
-LineWriter::LineWriter(std::filesystem::path file, std::shared_ptr<core::Housekeeping> housekeeping)
-    : file_(std::move(file)), housekeeping_(std::move(housekeeping)) {
+LineWriter::LineWriter(std::filesystem::path file, std::shared_ptr<core::Housekeeping> housekeeping,
+                       std::string first_field)
+    : file_(std::move(file)),
+      housekeeping_(std::move(housekeeping)),
+      first_field_(std::move(first_field)) {
   open_file();
 }
 
@@ -54,6 +62,7 @@ void LineWriter::append(std::string line) {
   if (!fd_) open_file();
   if (!fd_) return;
   keep_file();
+  if (!first_field_.empty() && is_empty(fd_.get())) line.insert(line.size() - 1, first_field_);
   if (torn_) line.insert(0, 1, '\n');
   line += '\n';
   std::string_view rest = line;

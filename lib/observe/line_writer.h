@@ -16,7 +16,9 @@ namespace scaletrain::observe {
 // removed is warned about and begun anew, with its folder.
 class LineWriter {
  public:
-  LineWriter(std::filesystem::path file, std::shared_ptr<core::Housekeeping> housekeeping);
+  // `first_field`: ",\"format\":2", which ends the object of the first line of an empty file.
+  LineWriter(std::filesystem::path file, std::shared_ptr<core::Housekeeping> housekeeping,
+             std::string first_field = "");
 
   void append(std::string line);  // without its newline
 
@@ -27,6 +29,7 @@ class LineWriter {
 
   std::filesystem::path file_;
   std::shared_ptr<core::Housekeeping> housekeeping_;
+  std::string first_field_;
   core::Descriptor fd_;
   bool torn_ = false;  // the file ends inside a line
 };

@@ -100,7 +100,8 @@ std::string to_json_line(const ReplicaRecord& record, double time) {
 
 MetricsWriter::MetricsWriter(std::filesystem::path file,
                              std::shared_ptr<core::Housekeeping> housekeeping)
-    : lines_(std::move(file), std::move(housekeeping)) {}
+    : lines_(std::move(file), std::move(housekeeping),
+             fmt::format(",\"format\":{}", kMetricsFormat)) {}
 
 void MetricsWriter::write(const TrainRecord& record) {
   lines_.append(to_json_line(record, core::unix_time()));

@@ -19,6 +19,10 @@
 
 namespace scaletrain::observe {
 
+// Version of the file's format, in the field "format" of its first line. A new field or event does
+// not raise it: readers ignore those that they do not know.
+inline constexpr int kMetricsFormat = 1;
+
 // {"event":"train", ...}
 struct TrainRecord {
   int attempt = 0;

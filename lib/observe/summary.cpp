@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "lib/core/printable.h"
+#include "lib/core/text/text.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::observe {
@@ -38,10 +39,10 @@ std::string speed_text(const RunSummary& summary) {
 std::string summary_text(const RunSummary& summary) {
   const std::string done =
       summary.early.empty() ? "done" : fmt::format("done, as {}", summary.early);
-  std::string text =
-      fmt::format("{}: {}, {} steps in {}, {}\n", core::printable(summary.name),
-                  summary.stopped.empty() ? done : "stopped by " + summary.stopped, summary.step,
-                  format_duration(summary.trained_s), speed_text(summary));
+  std::string text = fmt::format("{}: {}, {} in {}, {}\n", core::printable(summary.name),
+                                 summary.stopped.empty() ? done : "stopped by " + summary.stopped,
+                                 core::counted(summary.step, "step"),
+                                 format_duration(summary.trained_s), speed_text(summary));
   if (summary.best) {
     const auto& [measure, value] = summary.best->measured;
     text += row("best " + measure->label,
@@ -50,12 +51,12 @@ std::string summary_text(const RunSummary& summary) {
   if (summary.test) text += row(test_name(*summary.test), test_text(*summary.test, summary.step));
   for (const std::string& cause : summary.slow) text += row("slow", cause);
   if (summary.skipped_steps > 0) {
-    text += row("skipped", fmt::format("{} steps whose loss or gradients were not finite",
-                                       summary.skipped_steps));
+    text += row("skipped", fmt::format("{} whose loss or gradients were not finite",
+                                       core::counted(summary.skipped_steps, "step")));
   }
   if (summary.empty_steps > 0) {
-    text += row("no targets", fmt::format("{} steps learned nothing: masks left out their targets",
-                                          summary.empty_steps));
+    text += row("no targets", fmt::format("{} learned nothing: masks left out their targets",
+                                          core::counted(summary.empty_steps, "step")));
   }
   if (summary.skipped_samples > 0) {
     text += row("bad samples", fmt::format("{} were skipped: {}/bad_samples",

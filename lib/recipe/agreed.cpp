@@ -35,6 +35,8 @@ Recipe common_part(Recipe recipe) {
   recipe.data.cache = any.cache;
   recipe.storage = Storage();
   if (recipe.offload) recipe.offload->optimizer_folder.clear();
+  recipe.log.port = Log().port;
+  recipe.log.textfile_folder.clear();
   recipe.threads = 0;
   recipe.worker.clear();
   recipe.output.clear();

@@ -126,6 +126,7 @@ const TaskRow& task_of(const Recipe& recipe) {
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (problems.none_under("/batch")) check(recipe.batch, tree, problems);
   if (problems.none_under("/batch")) check_automatic_batch(recipe, tree, problems);
+  if (problems.none_under("/log")) check(recipe.log, tree, problems);
   if (problems.none_under("/batch") && problems.none_under("/mix")) {
     check(recipe.mix, recipe.batch.per_device, tree, problems);
   }

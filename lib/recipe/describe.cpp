@@ -108,10 +108,8 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "Checkpoints for resume: how often, how written, how many are kept.")
       .add("storage", describe(recipe.storage),
            "Access to remote data: S3 endpoint, timeouts, retries.")
-      .add("log",
-           every(recipe.log_every,
-                 "Logging interval in steps, epochs or minutes. Default: 10 steps."),
-           "Logging of training metrics.")
+      .add("log", describe(recipe.log),
+           "Logging of training metrics, and export to experiment trackers.")
       .add("profile", describe(recipe.profile),
            "Profiler trace of a few steps, one file a rank: OUTPUT/profile/rank-0.json. Default: "
            "off.")

@@ -27,20 +27,26 @@ template <typename Request>
 void add_common_flags(CLI::App& command, Request& asked) {
   command
       .add_option("CHECKPOINT", asked.checkpoint,
-                  "a checkpoint, a run's folder, its latest or its best")
+                  "Checkpoint, run folder, or its `latest` or `best`.")
       ->type_name("CHECKPOINT")
       ->required();
   add_weights_flag(command, asked.weights);
-  command.add_option("--nproc", asked.nproc, "ranks on this machine; gpu: one a device")
+  command
+      .add_option("--nproc", asked.nproc,
+                  "Number of ranks on this machine; `gpu` starts one for each device.")
       ->capture_default_str();
   command
-      .add_option("--batch", asked.batch, "samples that a rank computes at a time; 0: as the run")
+      .add_option("--batch", asked.batch,
+                  "Batch size of each rank in samples; 0 takes that of the run.")
       ->check(CLI::Range(std::int64_t{0}, kMostBatch))
       ->capture_default_str();
-  command.add_option("--device", asked.device, "auto, cpu or cuda")
+  command
+      .add_option("--device", asked.device,
+                  "Device to compute on; `auto` takes a GPU where there is one.")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  command.add_option("--worker", asked.worker, "another worker program");
+  command.add_option("--worker", asked.worker,
+                     "Path of a worker program of your own, with its models.");
 }
 
 void add_common_overrides(std::vector<std::string>& overrides, std::int64_t batch,
@@ -60,34 +66,39 @@ void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
   add_common_flags(command, asked);
   command
       .add_option("--data", asked.data,
-                  "shards (braces are expanded), a folder of classes or token files, in place of "
-                  "the run's sets; repeatable")
+                  "Data set to read in place of the run's sets: shards, a folder with one folder "
+                  "for each class, or token files. Braces are expanded; repeatable.")
       ->allow_extra_args(false);
-  CLI::Option* const set = command.add_option(
-      "--on", asked.set, "the run's set: val, test or a name of data.extra; the first there is");
+  CLI::Option* const set =
+      command.add_option("--on", asked.set,
+                         "Data set of the run: val, test or a name of data.extra. Default: the "
+                         "first of them that the run has.");
   set->excludes("--data");
   command
       .add_option("--set", asked.overrides,
-                  "override a key of the run's recipe, KEY=VALUE; repeatable")
+                  "Override a key of the run's recipe, for example data.workers=2. Repeatable.")
       ->allow_extra_args(false);
-  command.add_flag("--json", asked.json, "print one JSON object");
+  command.add_flag("--json", asked.json, "Print one JSON object instead of text.");
   command.add_option("--predictions", asked.predictions,
-                     "write a CSV file of all samples, each with the probabilities of classes");
+                     "Write a CSV file with the class probabilities of each sample.");
   command.add_option("--html", asked.html,
-                     "write a page of the pictures that the model gets most wrong");
+                     "Write an HTML page with the most confident mistakes of the model.");
 }
 
 void add_prediction_flags(CLI::App& command, PredictionRequest& asked) {
   add_common_flags(command, asked);
   command
       .add_option("INPUT", asked.inputs,
-                  "images and folders of images, or shards (.tar; braces are expanded)")
+                  "Images, folders of images, or shards (.tar; braces are expanded).")
       ->required();
-  command.add_option("--top", asked.top, "so many of the likeliest classes")
+  command
+      .add_option("--top", asked.top,
+                  "Number of classes to print for each image, the most likely first.")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
-  CLI::Option* const csv = command.add_flag("--csv", asked.csv, "print comma-separated values");
-  command.add_flag("--json", asked.json, "print a JSON object a line")->excludes(csv);
+  CLI::Option* const csv = command.add_flag("--csv", asked.csv, "Print comma-separated values.");
+  command.add_flag("--json", asked.json, "Print one JSON object for each image, one a line.")
+      ->excludes(csv);
 }
 
 std::vector<std::string> overrides_of(const EvaluationRequest& asked, bool reads_tokens) {

@@ -42,52 +42,65 @@ void add_generation_flags(CLI::App& command, Generation& generation) {
   constexpr std::int64_t kMostSeed = (std::int64_t{1} << 53) - 1;  // as a recipe's
   command
       .add_option("CHECKPOINT", generation.checkpoint,
-                  "a checkpoint of a language model, a run's folder, its latest or its best")
+                  "Checkpoint of a language model, run folder, or its `latest` or `best`.")
       ->type_name("CHECKPOINT")
       ->required();
   add_weights_flag(command, generation.weights);
   CLI::Option* const prompt = command.add_option(
-      "--prompt", generation.prompt, "the text that is continued; without one a document is begun");
-  command.add_option("--prompts", generation.prompts, "a file with a prompt in each line")
+      "--prompt", generation.prompt, "Text to continue. Without a prompt a new document begins.");
+  command.add_option("--prompts", generation.prompts, "File with one prompt on each line.")
       ->excludes(prompt);
-  command.add_option("--samples", generation.samples, "texts of each prompt")
+  command
+      .add_option("--samples", generation.samples, "Number of texts to generate for each prompt.")
       ->check(CLI::Range(std::int64_t{1}, kMostTokens))
       ->capture_default_str();
-  command.add_flag("--json", generation.json, "print a JSON object a line, as of several texts");
+  command.add_flag("--json", generation.json,
+                   "Print one JSON object for each text, one a line; always so for several texts.");
   command
       .add_option("--max-tokens", generation.max_tokens,
-                  "at most so many; fewer where the document or the model's positions end")
+                  "Maximum number of new tokens. Generation ends earlier at the end of the "
+                  "document or of the model's positions.")
       ->check(CLI::Range(std::int64_t{1}, kMostTokens))
       ->capture_default_str();
   command
       .add_option("--temperature", generation.temperature,
-                  "0: always the likeliest token; less than 1: likely tokens more often")
+                  "Sampling temperature. 0 always takes the most likely token (greedy decoding); "
+                  "values below 1 favor likely tokens.")
       ->check(number_up_to(kMostTemperature))
       ->capture_default_str();
-  command.add_option("--top-k", generation.top_k, "one of the so many likeliest tokens; 0: of all")
+  command
+      .add_option("--top-k", generation.top_k,
+                  "Top-k sampling: draw from the K most likely tokens; 0 draws from all tokens.")
       ->check(CLI::Range(std::int64_t{0}, kMostTokens))
       ->capture_default_str();
   command
       .add_option("--top-p", generation.top_p,
-                  "one of the fewest tokens that are as likely together")
+                  "Top-p (nucleus) sampling: draw from the smallest set of tokens with at least "
+                  "this total probability.")
       ->check(number_up_to(1))
       ->capture_default_str();
-  command.add_option("--seed", generation.seed, "the same seed gives the same text")
+  command.add_option("--seed", generation.seed, "Random seed. The same seed gives the same text.")
       ->check(CLI::Range(std::int64_t{0}, kMostSeed))
       ->capture_default_str();
   command.add_option("--tokenizer", generation.tokenizer,
-                     "as data tokenize takes it; otherwise that of the run's token files");
+                     "Tokenizer, as for `scaletrain data tokenize`. Default: the tokenizer of the "
+                     "run's token files.");
   command.add_option("--end-of-text", generation.end_of_text,
-                     "the token that ends a document, for a tokenizer.json that does not say");
+                     "Token that ends a document, if tokenizer.json does not name one.");
   command
       .add_option("--nproc", generation.nproc,
-                  "ranks on this machine that share several texts; gpu: one a device")
+                  "Number of ranks on this machine, which share the prompts; `gpu` starts one for "
+                  "each device.")
       ->capture_default_str();
-  command.add_option("--precision", generation.precision, "as a recipe's; otherwise the run's");
-  command.add_option("--device", generation.device, "auto, cpu or cuda")
+  command.add_option("--precision", generation.precision,
+                     "Compute data type, as `precision` in a recipe. Default: that of the run.");
+  command
+      .add_option("--device", generation.device,
+                  "Device to compute on; `auto` takes a GPU where there is one.")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  command.add_option("--worker", generation.worker, "another worker program");
+  command.add_option("--worker", generation.worker,
+                     "Path of a worker program of your own, with its models.");
 }
 
 }  // namespace scaletrain::recipe

@@ -19,6 +19,7 @@
 #include "lib/recipe/sections/dist.h"
 #include "lib/recipe/sections/early_stopping.h"
 #include "lib/recipe/sections/ema.h"
+#include "lib/recipe/sections/log.h"
 #include "lib/recipe/sections/loss.h"
 #include "lib/recipe/sections/model.h"
 #include "lib/recipe/sections/optimizer.h"
@@ -62,7 +63,7 @@ struct Recipe {
   std::optional<EarlyStopping> early_stopping;
   Checkpoint checkpoint;
   Storage storage;
-  Duration log_every{Duration::Unit::kSteps, 10};
+  Log log;
   std::optional<Profile> profile;
   std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
   bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit

@@ -84,7 +84,9 @@ constexpr std::array<Part, 31> kParts{{
     {"early_stopping", "Early stopping", "Training ends when a metric stops improving."},
     {"checkpoint", "Checkpoints", "A resume continues from the newest complete checkpoint."},
     {"storage", "Remote storage", "These keys apply to s3:// and http(s):// data."},
-    {"log", "Logging", "Metrics are written to metrics.jsonl of the run folder."},
+    {"log", "Logging and trackers",
+     "Metrics are written to metrics.jsonl of the run folder, and exported to trackers from "
+     "there."},
     {"profile", "Profiler", "A trace opens in Perfetto or chrome://tracing."},
     {"dist", "Communication", "GPUs communicate through NCCL; CPU tensors have a choice."},
 }};

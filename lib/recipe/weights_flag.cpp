@@ -33,8 +33,9 @@ std::string mistake_in(const std::string& name) {
 void add_weights_flag(CLI::App& command, std::string& weights) {
   command
       .add_option("--weights", weights,
-                  "the trained ones (model), their running mean (ema; of several the first, or "
-                  "ema:DECAY) or their equal mean (swa); the mean where the checkpoint has one")
+                  "Weights to use: the trained ones (model), the EMA weights (ema, or ema:DECAY if "
+                  "there are several), or the SWA weights (swa). Default: EMA or SWA weights if "
+                  "the checkpoint has them.")
       ->check(CLI::Validator(mistake_in, "model|ema|ema:DECAY|swa"));
 }
 

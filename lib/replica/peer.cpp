@@ -152,6 +152,15 @@ Holding Peer::list() {
   return holding;
 }
 
+std::int64_t Peer::reported_step() {
+  std::int64_t step = -1;
+  talk([&] {
+    request("reported");
+    std::istringstream(answer()) >> step;
+  });
+  return step;
+}
+
 void Peer::get(const std::string& save, const std::string& name,
                const std::function<void(std::span<const std::byte>)>& take) {
   talk([&] {

@@ -48,6 +48,9 @@ class Peer {
 
   Holding list();
 
+  // Returns the last step that rank 0 has begun, as far as the node knows.
+  std::int64_t reported_step();
+
   // Hands a file to `take`, piece by piece.
   void get(const std::string& save, const std::string& name,
            const std::function<void(std::span<const std::byte>)>& take);

@@ -18,6 +18,7 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/printable.h"
 #include "lib/core/process/tcp.h"
 #include "lib/core/text/json_text.h"
 #include "lib/format/checkpoint/checkpoint_folder_names.h"
@@ -70,9 +71,11 @@ struct Server::Guest {
   std::thread thread;
 };
 
-Server::Server(Shelf& shelf, std::string secret, const std::vector<std::string>& hosts)
+Server::Server(Shelf& shelf, std::string secret, const std::vector<std::string>& hosts,
+               ReportedStep reported)
     : shelf_(shelf),
       secret_(std::move(secret)),
+      reported_(std::move(reported)),
       sockets_(core::listen_on_free_port(
           "the memory for other nodes' checkpoints",
           hosts.empty() ? std::vector{std::string(kLoopback)} : hosts, port_)),
@@ -177,6 +180,10 @@ bool Server::answer(Wire& wire, Session& session) {
     wire.send(text);
     return true;
   }
+  if (request == "reported" && reported_) {
+    wire.send(fmt::format("ok {}\n", reported_()));
+    return true;
+  }
   if (request == "put" && words >> save >> step >> name && format::is_plain_name(name)) {
     take_file(wire, save, step, name);
     return true;
@@ -185,8 +192,9 @@ bool Server::answer(Wire& wire, Session& session) {
       bytes <= kMostManifestBytes) {
     const std::string manifest = wire.receive_text(bytes);
     if (!is_equal(seal, seal_manifest(secret_, save, step, manifest))) return false;
-    shelf_.finish(save, step, manifest, seal);
-    wire.send("ok\n");
+    const std::string why_not = why_not_finished(step);
+    if (why_not.empty()) shelf_.finish(save, step, manifest, seal);
+    wire.send((why_not.empty() ? "ok" : why_not) + "\n");
     return true;
   }
   if (request == "get" && words >> save >> name) {
@@ -194,6 +202,20 @@ bool Server::answer(Wire& wire, Session& session) {
     return true;
   }
   return false;
+}
+
+// Returns why no checkpoint of `step` can exist yet; "" if it can.
+std::string Server::why_not_finished(std::int64_t step) const {
+  if (!reported_) return "";
+  try {
+    const std::int64_t reached = reported_();
+    if (step <= reached) return "";
+    return fmt::format("step {} is beyond step {}, the last one that rank 0 has begun", step,
+                       reached);
+  } catch (const core::Error& error) {
+    return fmt::format("does not know the step of rank 0: {}: {}", core::printable(error.place()),
+                       core::printable(error.found()));
+  }
 }
 
 // A file that does not fit is still read to its end, so that its sender receives the reason.

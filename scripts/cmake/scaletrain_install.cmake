@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir lib/cmake/scaletrain)
-install(TARGETS scaletrain scaletrain-data RUNTIME DESTINATION bin)
+install(TARGETS scaletrain scaletrain-data scaletrain-export RUNTIME DESTINATION bin)
 if(TARGET scaletrain_parquet)
   set_target_properties(scaletrain_parquet PROPERTIES INSTALL_RPATH "${SCALETRAIN_ARROW_DIR}")
   install(TARGETS scaletrain_parquet LIBRARY DESTINATION bin)

@@ -54,7 +54,7 @@ class Fields(FolderTest):
                                self.path("out")], capture_output=True, text=True, timeout=60,
                               check=True)
         self.assertEqual(
-            "warning: 1 of 1 samples are not one image with a class number: other programs read them, "
+            "warning: 1 of 1 sample is not one image with a class number: other programs read it, "
             "training here does not\n  the first has .jpg .json: --image-field, --label-field and "
             "--label-key say which is the image, and where its class is\n", done.stderr)
 

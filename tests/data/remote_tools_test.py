@@ -282,7 +282,7 @@ class Write(RemoteTest):
         self.be_quicker("classes.json", b'["other"]')
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=65)
         self.assertIn("classes.json: has other classes than the new shards\n  another command put "
-                      "it there in the meantime: remove the 1 shards train-*.tar", text)
+                      "it there in the meantime: remove the 1 shard train-*.tar", text)
         self.assertEqual(b'["other"]', self.stored("classes.json"))
 
     def test_a_command_that_is_stopped_tells_what_is_there(self):

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "app/tokenizer/make_tokenizer.h"
 #include "app/tokenizer/sentence_pieces.h"
 #include "app/tokenizer/text_stream.h"
-#include "app/tokenizer/tokenizer.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
 

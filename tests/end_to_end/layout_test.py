@@ -95,7 +95,7 @@ class LayoutTest(support.RunTestCase):
         self.assertIn("inside a node", traffic["rank 0: replica, gradients"][1])
 
     def test_stages_in_parts_whose_ranks_share_sequences(self):
-        (self.folder / "text.bin").write_bytes(b"\1\0" * 1025)
+        (self.folder / "text.bin").write_bytes(b"\1\0" * 2049)
         llama = {"name": "llama", "vocab_size": 64, "positions": 64, "dim": 32, "depth": 6,
                  "heads": 4, "kv_heads": 4, "hidden": 48}
         recipe = self.recipe(model=llama, data={"train": {"tokens": str(self.folder / "text.bin")},

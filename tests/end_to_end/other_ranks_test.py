@@ -18,10 +18,14 @@ class OtherRanksTest(support.RunTestCase):
         return script
 
     def check_refused(self, rank_1, expect, found):
-        """Both ranks end with `expect` and tell what rank 1 has and rank 0 has not, once."""
+        """Both ranks end with `expect`; the difference of rank 1 is named once. A wrong recipe leaves no run."""
         result = self.run_scaletrain(
             "launch", "--nproc", 2, "--max-restarts", 3, "--worker", self.worker(rank_1),
             self.recipe(), expect=expect)
+        if expect == 2:
+            self.assertRegex(result.stderr, rf"^rank 1 on host \S+: {found}\n")
+            self.assertFalse((self.folder / "recipe").exists())
+            return
         self.assertRegex(result.stderr, rf"rank [01] failed first: exit code {expect} ")
         self.assertRegex(result.stderr, rf"cause: rank 1 on host \S+: {found}\n")
         self.assertEqual([], list((self.folder / "recipe").glob("logs/attempt_1")))

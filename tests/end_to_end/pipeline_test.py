@@ -94,6 +94,19 @@ class ResumeTest(PipelineTestCase):
             self.check_same(alone, run)
 
 
+    def test_stages_of_equal_time_are_those_of_the_checkpoint(self):
+        keys = {"clip": None, "parallel": {"pipeline": 2, "balance": "time"}}
+        run = self.train("time", 2, env={"SCALETRAIN_FAULT": "kill@7"}, expect=137, **keys)
+        state = run / "checkpoints" / "step-00000004" / "state.json"
+        measured = json.loads(state.read_text())["stage_begins"]
+        self.assertEqual((2, 0), (len(measured), measured[0]))
+        self.train("time", 2, "--resume", "auto", **keys)
+        self.assertIn(", as before", self.said)
+        self.assertNotIn("not bit for bit", self.said)
+        last = run / "checkpoints" / f"step-{STEPS:08d}" / "state.json"
+        self.assertEqual(measured, json.loads(last.read_text())["stage_begins"])
+
+
 class TextPipelineTest(TextTestCase, PipelineTestCase):
     def test_a_decoder_with_a_tied_embedding(self):
         data = self.tokenize()
@@ -110,9 +123,9 @@ class RefusalTest(PipelineTestCase):
     def test_what_cannot_be_is_refused_before_anything_starts(self):
         for changes, found in (
                 ({"parallel": {"pipeline": 2}, "batch": {"per_device": 4}},
-                 "1 micro-batches of a step are fewer than the 2 ranks of the pipeline"),
+                 "1 micro-batch of a step is fewer than the 2 ranks of the pipeline"),
                 ({"parallel": {"pipeline": 2}, "batch": {"per_device": 8, "global": 8}},
-                 "1 micro-batches of a step are fewer than the 2 ranks of the pipeline"),
+                 "1 micro-batch of a step is fewer than the 2 ranks of the pipeline"),
                 ({"parallel": {"pipeline": 4}},
                  "2 ranks are not a multiple of 4 = pipeline 4"),
                 ({"model": {**VIT, "depth": 1}, "parallel": {"pipeline": 4}},

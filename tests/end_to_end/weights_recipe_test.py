@@ -1,11 +1,14 @@
 """What a recipe says and what its data, its weights or its run say: the outcome of each difference, in
 a table of all commands. None is silent."""
 
+import functools
+import http.server
 import json
 import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from PIL import Image
@@ -46,6 +49,11 @@ WARNED = {"mean": "mean [0.485, 0.456, 0.406], not [0.1, 0.1, 0.1]",
           "crop": "crop 1, not 0.5", "dtype": "precision fp32, not bf16",
           "number of classes": "num_classes 3, not 4"}
 OTHER_TOKENIZER = "tokenizer.json " + 64 * "0"
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 class WeightsRecipeTest(support.RunTestCase):
@@ -167,6 +175,24 @@ class WeightsRecipeTest(support.RunTestCase):
         sets += ["model.vocab_size=400", 'model.weights.allow_other=["tokenizer"]']
         return self.check(self.write("text"), *sets, expect=65), \
             f"is of a model with {vocabulary} tokens, and /model/vocab_size is 400"
+
+    def test_tokens_at_a_url_are_compared_by_the_worker_of_recipe_check(self):
+        self.tokens_of()
+        handler = functools.partial(QuietHandler, directory=str(self.folder))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            try:
+                url = f"http://127.0.0.1:{server.server_address[1]}/other/train-000000.bin"
+                sets = [f"model.weights={self.home / 'hf'}", f"data.train.tokens={url}"]
+                flags = [word for one in sets for word in ("--set", one)]
+                done = self.run_scaletrain("recipe", "check", self.write("text"), *flags,
+                                           "--worker", expect=65)
+            finally:
+                server.shutdown()
+                thread.join()
+        self.assertIn("the weights are of the tokenizer tokenizer.json ", done.stderr)
+        self.assertIn(f"and the training tokens of {OTHER_TOKENIZER}", done.stderr)
 
     def eval(self, row):
         changes = {"tokenizer": {}, "vocabulary": {"tokenizer": "bytes", "vocab_size": 300},

@@ -53,6 +53,15 @@ TEST_CASE("each tensor is known by the stages that use it, a tied one by several
   CHECK(one.tensors().at("embedding") == std::vector<int>{0});
 }
 
+TEST_CASE("stages of a division from before are taken as they are") {
+  Tied model;
+  const Stages stages(model.units(), std::vector<std::size_t>{0, 1});
+  CHECK(stages.count() == 2);
+  CHECK(stages.end(0) == 1);
+  CHECK(stages.end(1) == 6);
+  CHECK(stages.tensors().at("embedding") == std::vector<int>{0, 1});
+}
+
 TEST_CASE("more stages than units are refused") {
   Tied model;
   std::string found;

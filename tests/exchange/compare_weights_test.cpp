@@ -136,6 +136,38 @@ TEST_CASE("tokens of another tokenizer than the one beside the weights are an er
   CHECK(said("bytes", R"({"path": "/w", "allow_other": ["tokenizer", "precision"]})").empty());
 }
 
+TEST_CASE("tokens at a URL are compared by the card there") {
+  const test::TemporaryFolder folder;
+  const format::WeightFiles files = beside(folder, "config.json", kBesideLlama);
+  const std::string sum = format::sha256_of(folder.write("tokenizer.json", "{}"));
+  std::string asked;
+  const auto check = [&](const std::string& card, const std::string& weights = R"("/w")") {
+    asked.clear();
+    check_tokenizer_at_url(tokens("https://host/folder/a-000000.bin", weights), files,
+                           [&](const std::string& path) -> std::optional<std::string> {
+                             asked = path;
+                             if (card.empty()) return std::nullopt;
+                             return card;
+                           });
+  };
+  CHECK_NOTHROW(check(card_of("tokenizer.json " + sum)));
+  CHECK(asked == "https://host/folder/a.tokens.json");
+  CHECK_NOTHROW(check(""));
+  CHECK_THROWS_AS(check("no card"), core::DataError);
+  CHECK_THROWS_WITH_AS(
+      check(card_of("tokenizer.json 00")),
+      (folder.file("tokenizer.json") + ": the weights are of the tokenizer tokenizer.json " + sum +
+       ", and the training tokens of tokenizer.json 00 (https://host/folder/a.tokens.json)\n"
+       "  tokenize with the tokenizer of the weights; for embeddings that are to learn another "
+       "one, "
+       "\"allow_other\": [\"tokenizer\"] in /model/weights")
+          .c_str(),
+      core::CheckpointError);
+  CHECK_NOTHROW(
+      check(card_of("tokenizer.json 00"), R"({"path": "/w", "allow_other": ["tokenizer"]})"));
+  CHECK(asked.empty());
+}
+
 TEST_CASE("tokens of another tokenizer than a run's are an error, and without cards nothing is") {
   const test::TemporaryFolder folder;
   const std::string file = folder.file("a-000000.bin");

@@ -23,28 +23,30 @@ std::string field_error(const std::string& text, const Ask& ask) {
   });
 }
 
-constexpr const char* kRemedy = "\n  the file is damaged or was changed by hand: use another copy";
+constexpr const char* kJsonRemedy =
+    "\n  the file is damaged or was changed by hand: use another copy";
 
 }  // namespace
 
 TEST_CASE("an object is parsed strictly") {
   CHECK(parse_object(R"({"a":{"b":1},"c":{"b":2}})", "a.json").at("c").at("b") == 2);
-  CHECK(parse_error("{\"a\":1") == std::string("a.json: is not JSON at its byte 7") + kRemedy);
-  CHECK(parse_error("[]") == std::string("a.json: is not a JSON object") + kRemedy);
+  CHECK(parse_error("{\"a\":1") == std::string("a.json: is not JSON at its byte 7") + kJsonRemedy);
+  CHECK(parse_error("[]") == std::string("a.json: is not a JSON object") + kJsonRemedy);
   CHECK(parse_error("{\"a\": NaN}") ==
-        std::string("a.json: is not JSON: NaN at its byte 7, which JSON does not have") + kRemedy);
+        std::string("a.json: is not JSON: NaN at its byte 7, which JSON does not have") +
+            kJsonRemedy);
   CHECK(parse_error("{\"a\": -Infinity}") ==
         std::string("a.json: is not JSON: Infinity at its byte 8, which JSON does not have") +
-            kRemedy);
+            kJsonRemedy);
   CHECK(parse_error("version https://git-lfs.github.com/spec/v1\n")
             .starts_with("a.json: is a git-lfs pointer"));
-  CHECK(parse_error("{} {}") == std::string("a.json: is not JSON at its byte 4") + kRemedy);
+  CHECK(parse_error("{} {}") == std::string("a.json: is not JSON at its byte 4") + kJsonRemedy);
   CHECK(parse_error(R"({"a":1,"b":{"a":1},"a":2})") ==
-        std::string("a.json: has the key \"a\" twice") + kRemedy);
+        std::string("a.json: has the key \"a\" twice") + kJsonRemedy);
   CHECK(parse_error(R"({"a":1e400})") ==
-        std::string("a.json: holds a number that is too large") + kRemedy);
+        std::string("a.json: holds a number that is too large") + kJsonRemedy);
   CHECK(parse_error(std::string(100'000, '[')) ==
-        std::string("a.json: is nested too deeply") + kRemedy);
+        std::string("a.json: is nested too deeply") + kJsonRemedy);
 }
 
 TEST_CASE("fields have their type and range") {
@@ -70,7 +72,7 @@ TEST_CASE("fields have their type and range") {
   CHECK(field_error(text, [](JsonFields& f) { f.text("whole"); }) ==
         "a.json: /whole: is 7\n  text is allowed here");
   CHECK(field_error(text, [](JsonFields& f) { f.value("other"); }) ==
-        std::string("a.json: /other: is missing") + kRemedy);
+        std::string("a.json: /other: is missing") + kJsonRemedy);
 }
 
 TEST_CASE("a key that nobody asked for is an error") {
@@ -81,8 +83,8 @@ TEST_CASE("a key that nobody asked for is an error") {
   CHECK(field_error(R"({"a":1,"b":2})", [](JsonFields& fields) {
           fields.integer("a");
           fields.done();
-        }) == std::string("a.json: /b: is not a key of this format") + kRemedy);
+        }) == std::string("a.json: /b: is not a key of this format") + kJsonRemedy);
   const nlohmann::json list = nlohmann::json::array();
   CHECK(test::message_of<core::CheckpointError>([&] { JsonFields(list, "a.json", "/files"); }) ==
-        std::string("a.json: /files: is not an object") + kRemedy);
+        std::string("a.json: /files: is not an object") + kJsonRemedy);
 }

@@ -267,8 +267,9 @@ class AllFlags(unittest.TestCase):
         help_text = subprocess.run([SCALETRAIN, "launch", "--help"], capture_output=True, text=True,
                                    timeout=LIMIT_S, check=True).stdout
         ours = set(re.findall(r"-{1,2}[a-z][\w-]*", help_text))
-        theirs = {name for action in self.actions for name in action.option_strings}
-        self.assertLess(30, len(theirs))
+        # The help lists a flag once, with dashes; torchrun's names with underscores are accepted too.
+        theirs = {name.replace("_", "-") for action in self.actions for name in action.option_strings}
+        self.assertLess(25, len(theirs))
         self.assertEqual(set(), theirs - ours - {"-h"})
 
     def test_every_variable_is_read_here(self):

@@ -102,7 +102,7 @@ class Doctor(LaunchTestCase):
         self.assertEqual("4 x Fake, 1 GiB", found["GPUs"]["found"])
         self.assertEqual("580.00, CUDA up to 13.0", found["driver"]["found"])
         found = self.findings(env={"LD_LIBRARY_PATH": path, "CUDA_VISIBLE_DEVICES": "0,7"}, expect=1)
-        self.assertEqual("CUDA_VISIBLE_DEVICES names 2 devices, 1 are there", found["GPUs"]["found"])
+        self.assertEqual("CUDA_VISIBLE_DEVICES names 2 devices, of which 1 is found", found["GPUs"]["found"])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ class Devices(RecipeTestCase):
                     env={"LD_LIBRARY_PATH": str(library), "FAKE_GPUS": str(gpus),
                          "SCALETRAIN_SHARE_DEVICE": shared}, expect=expect)
                 if expect:
-                    self.assertIn(f"--nproc: 2 workers, and {gpus} GPUs are visible", done.stderr)
+                    visible = "1 GPU is" if gpus == 1 else f"{gpus} GPUs are"
+                    self.assertIn(f"--nproc: 2 workers, and {visible} visible", done.stderr)
 
 
 if __name__ == "__main__":

@@ -192,6 +192,17 @@ TEST_CASE("a writer appends to what an earlier attempt wrote") {
   CHECK(lines_without_time(read_text(file)) == std::vector<std::string>{kEvalStart, kEvalStart});
 }
 
+TEST_CASE("the first line of a file, and no other, has the version of the format") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path / "metrics.jsonl";
+  MetricsWriter(file).write(kEval);
+  MetricsWriter(file).write(kEval);
+  const std::string text = read_text(file);
+  const std::size_t end = text.find('\n');
+  CHECK(nlohmann::json::parse(text.substr(0, end)).at("format") == kMetricsFormat);
+  CHECK_FALSE(nlohmann::json::parse(text.substr(end + 1)).contains("format"));
+}
+
 TEST_CASE("a torn last line of a killed run is ended before the next line") {
   const test::TemporaryFolder folder;
   const auto file = folder.path / "metrics.jsonl";

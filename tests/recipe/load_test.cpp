@@ -45,7 +45,7 @@ TEST_CASE("a minimal recipe gets every default") {
   CHECK(recipe.schedule.decay.name == "constant");
   CHECK(recipe.loss.name == "cross_entropy");
   CHECK(recipe.checkpoint.keep_last == 3);
-  CHECK(recipe.log_every.value == 10);
+  CHECK(recipe.log.every.value == 10);
   CHECK(recipe.device == "auto");
 }
 

@@ -90,7 +90,8 @@ const std::vector<std::vector<std::string>>& choices() {
       {"checkpoint.replicate={}", "checkpoint.replicate.nodes=2", "checkpoint.replicate=null"},
       {"checkpoint.keep_last=1"},
       {"checkpoint.keep_best=0"},
-      {"log.every.minutes=2"},
+      {"log.every.minutes=2", R"(log={"to": ["csv", "tensorboard"]})",
+       R"(log={"to": "prometheus", "port": 9400, "textfile_folder": "/t/../prom"})"},
       {"profile={}", R"(profile={"after": 0, "steps": 1})"},
       {"storage.endpoint=http://127.0.0.1:9000", "storage.region=eu-1"},
       {"storage.addressing=virtual", "storage.connect_timeout_s=0.5"},
@@ -148,7 +149,7 @@ TEST_CASE("the resolved recipe has every key with a value") {
                                               {"warmup_shape", "linear"},
                                               {"decay", {{"name", "constant"}}},
                                               {"by", "step"}});
-  CHECK(json.at("log") == nlohmann::json{{"every", {{"steps", 10}}}});
+  CHECK(json.at("log") == nlohmann::json{{"every", {{"steps", 10}}}, {"port", 0}});
 }
 
 TEST_CASE("differing_keys names the keys of both sides, sorted") {

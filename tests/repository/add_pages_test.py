@@ -1,6 +1,6 @@
-"""The pages on adding a model, a task and an optimizer are followed: their rows and files are built. Models
-are trained by the task, and what was measured is computed again; the optimizer's steps are checked against
-its formula."""
+"""The pages on adding a model, a task, an optimizer and a key are followed: their rows and files are built.
+Models are trained by the task, and what was measured is computed again; the optimizer's steps are checked
+against its formula; the key is read, refused and explained."""
 import io
 import json
 import shutil
@@ -14,6 +14,33 @@ import tracked
 
 STEPS = 60
 LR, DECAY, DEAD_ZONE = 0.01, 0.1, 0.002
+
+# Reads the section that the argument is, and prints it with the help of its last key, or what is wrong.
+READS_KEY = r"""
+#include <cstdio>
+
+#include "lib/core/error.h"
+#include "lib/recipe/schema/json_text.h"
+#include "lib/recipe/schema/object.h"
+
+int main(int, char** words) {
+  namespace recipe = scaletrain::recipe;
+  try {
+    std::optional<recipe::Clip> clip;
+    const recipe::TypePtr type = recipe::describe(clip);
+    const auto source = std::make_shared<recipe::SourceText>();
+    recipe::Problems problems;
+    type->read(recipe::parse_json_text(words[1], source), "/clip", problems);
+    problems.throw_if_any();
+    const recipe::Field& last = type->object()->fields().back();
+    std::printf("%s\n%s: %s\n", type->write().dump().c_str(), last.name.c_str(), last.help.c_str());
+    return clip->skip_above ? 0 : 3;
+  } catch (const scaletrain::core::Error& error) {
+    std::puts(error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}
+"""
 
 
 def tensor_names(path):
@@ -120,6 +147,19 @@ class AddPages(unittest.TestCase):
         said = self.run_program(self.scaletrain, "recipe", "check", self.rotations(
             "top", checkpoint={"best": "top1"}), expect=2)
         self.assertIn("rotation does not measure top1", said)
+
+    def test_the_key(self):
+        program = page.program_with_key(self, self.folder / "key", READS_KEY)
+        said = self.run_program(program, '{"norm": 1, "skip_above": 100}')
+        self.assertIn('"skip_above":100', said)
+        self.assertIn("skip_above: Gradient norm above which an optimizer step is skipped, for example 100.",
+                      said)
+        self.run_program(program, '{"norm": 1}', expect=3)
+        said = self.run_program(program, '{"norm": 1, "skip_above": 0}', expect=2)
+        self.assertIn("/clip/skip_above: 0 is out of range", said)
+        self.assertIn("a number above 0 and at most 1000000", said)
+        said = self.run_program(program, '{"norm": 1, "skip_abov": 5}', expect=2)
+        self.assertIn('did you mean "skip_above"?', said)
 
     def test_the_optimizer(self):
         import torch

@@ -181,7 +181,7 @@ QUERIES = {
     "out of memory": "resume-and-failures", "use 2 nodes": "several-nodes",
     "ImageNet folder": "your-own-pictures", "freeze layers": "fine-tuning",
     "learning rate warmup": "training-options", "bf16": "several-gpus", "FSDP": "several-gpus",
-    "slurm requeue": "slurm", "tensorboard": "monitoring",
+    "slurm requeue": "slurm", "tensorboard": "trackers",
     "export to huggingface": "evaluate-predict-export",
     "pretrained weights": "fine-tuning", "layer decay": "fine-tuning", "linear probe": "fine-tuning",
     "early stopping": "training-options", "gradient clipping": "training-options",

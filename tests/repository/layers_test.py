@@ -1,12 +1,13 @@
 """The order of lib/'s modules and of the launcher's folders: an include never points back up, in lib
 only to what CMake declares, and no files include each other in a circle."""
+import collections
 import pathlib
 import re
 import unittest
 
 import tracked
 
-ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "dist",
+ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "track", "dist",
          "units", "input", "nn", "precision", "optim", "parallel", "checkpoint", "generate", "task", "engine",
          "train", "report"]
 TORCH_FREE = ORDER[:ORDER.index("dist")]
@@ -31,6 +32,8 @@ DATA_ROOMS = ["image", "augment", "order", "set", "loader"]
 # The folders of lib/recipe: what a schema is made of, tables of names and types of values, a file for
 # each section, the whole recipe.
 RECIPE_ROOMS = {"schema", "catalog", "sections", "sections/data", "sections/parallel", ""}
+
+MOST_UNITS = 25  # of a folder: a header and its source are one unit
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
@@ -80,6 +83,15 @@ def units_of(files):
         used = {match[2].rsplit(".", 1)[0] for match in INCLUDE.finditer(text) if match[1] == '"'}
         units.setdefault(unit, set()).update(used - {unit})
     return units
+
+
+def folders_of(files):
+    """files: path -> text. Folder -> the other folders whose headers its files include."""
+    folders = {}
+    for unit, used in units_of(files).items():
+        folder = unit.rsplit("/", 1)[0]
+        folders.setdefault(folder, set()).update({name.rsplit("/", 1)[0] for name in used} - {folder})
+    return folders
 
 
 def circles(units):
@@ -184,10 +196,19 @@ class Layers(unittest.TestCase):
         self.assertEqual("", "\n".join(faults(files, declared_dependencies())))
 
     def test_no_files_include_each_other_in_a_circle(self):
-        for folder in ("lib", "launcher"):
+        for folder in ("lib", "launcher", "app"):
             units = units_of(sources(folder))
             self.assertGreater(len(units), 50)
             self.assertEqual([], circles(units), folder)
+
+    def test_no_folders_include_each_other_in_a_circle(self):
+        folders = folders_of(sources("lib", "launcher", "app"))
+        self.assertGreater(len(folders), 50)
+        self.assertEqual([], circles(folders))
+
+    def test_no_folder_has_more_than_25_units(self):
+        units = collections.Counter(name.rsplit("/", 1)[0] for name in units_of(sources("lib", "launcher", "app")))
+        self.assertEqual({}, {folder: count for folder, count in units.items() if count > MOST_UNITS})
 
     def test_the_rooms_of_data_are_one_way(self):
         files = sources("lib/data")
@@ -293,7 +314,7 @@ class TheCheckItself(unittest.TestCase):
                  "ATen/ATen.h: this part is built without LibTorch"),
                 ("app/data/a.cpp", '#include "lib/train/loop.h"',
                  "lib/train/loop.h: app may use core, recipe, format, exchange, replica, storage, "
-                 "mirror, data, observe of lib only"),
+                 "mirror, data, observe, track of lib only"),
                 ("lib/data/a.cpp", '#include "loader.h"',
                  "loader.h: own headers are included by their path from the root"),
                 ("lib/data/a.cpp", '#include "lib/utils/a.h"',
@@ -307,6 +328,12 @@ class TheCheckItself(unittest.TestCase):
         files["lib/data/order/b.cpp"] += '#include "lib/data/set/a.h"\n'
         self.assertEqual(["lib/data/order/b.cpp: lib/data/set/a.h: points back up: order comes "
                           "before set"], room_faults(files, DATA_ROOMS))
+
+    def test_a_circle_of_folders_is_found(self):
+        files = {"lib/a/x/one.h": '#include "lib/a/two.h"\n', "lib/a/three.cpp": '#include "lib/a/x/one.h"\n'}
+        self.assertEqual([("lib/a", "lib/a/x")], circles(folders_of(files)))
+        del files["lib/a/three.cpp"]
+        self.assertEqual([], circles(folders_of(files)))
 
     def test_a_circle_is_found_whole_and_once(self):
         files = {"launcher/a.h": '#include "launcher/b.h"\n',

@@ -1,4 +1,4 @@
-"""Programs with the model, the task and the optimizer of the pages on adding one: rows and files are
+"""Programs with the model, the task, the optimizer and the key of the pages on adding one: rows and files are
 compiled with the flags of the build, in three units, and linked in front of its libraries."""
 import json
 import os
@@ -42,6 +42,27 @@ def programs(test, folder, names):
         ("lists", [tracked.ROOT / source for source in LISTS], "scaletrain_recipe.a"),
         ("things", things, "scaletrain_optim.a"), ("tasks", tasks, "scaletrain_task.a"))]
     return [linked(test, objects, folder / name) for name in names]
+
+
+# The first block of the page on adding a key is a member of this section, the second its description.
+KEY_PAGE, KEY_SECTION = "docs/internals/add-a-key.md", "lib/recipe/sections/clip"
+
+
+def program_with_key(test, folder, source):
+    """A program of `source` with the key of the page on adding one."""
+    member, description = (re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in
+                           BLOCK.findall((tracked.ROOT / KEY_PAGE).read_text()))
+    for suffix, place, text in ((".h", "\n};\n", "\n" + member + "};\n"),
+                                (".cpp", ".exactly_one(", description + ".exactly_one(")):
+        written = (tracked.ROOT / (KEY_SECTION + suffix)).read_text()
+        test.assertEqual(1, written.count(place))
+        copy = folder / (KEY_SECTION + suffix)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(written.replace(place, text))
+    main = folder / "with_key.cpp"
+    main.write_text(source)
+    unit = compiled(test, folder, "key", [folder / (KEY_SECTION + ".cpp"), main])
+    return linked(test, [(unit, "scaletrain_recipe.a")], folder / "scaletrain")
 
 
 def compiled(test, folder, name, sources):

@@ -9,7 +9,8 @@ import tracked
 # What a step runs.
 FOLDERS = ["units", "input", "nn", "precision", "optim", "parallel", "task", "engine"]
 FILES = [f"lib/train/{name}.*"
-         for name in ["buffers", "reporter", "step", "straggler_watch", "trainer", "vote"]]
+         for name in ["model/buffers", "loop/reporter", "loop/trainer", "run/step", "run/step_numbers",
+                      "rules/straggler_watch", "rules/vote"]]
 OUTCOMES = ["lib/train/rules/outcomes.cpp"]
 # How many rows each expert takes are shapes, which the host must know; and how many elements each
 # rank has, once before the first step. Weights go to replicas that are apart from the host.

@@ -57,8 +57,9 @@ std::string lines_of(const fs::path& run) {
   for (std::string line; std::getline(stream, line);) {
     auto json = nlohmann::json::parse(line);
     if (json.at("event") == "checkpoint") continue;
-    for (const char* const measured : {"samples_per_s", "data_time", "compute_time", "read_time",
-                                       "decode_time", "augment_time", "memory_bytes", "time"}) {
+    for (const char* const measured :
+         {"samples_per_s", "data_time", "compute_time", "read_time", "decode_time", "augment_time",
+          "memory_bytes", "time", "format"}) {
       json.erase(measured);
     }
     text += json.dump() + "\n";

@@ -68,11 +68,11 @@ void add_threads_flag(CLI::App& command, int& threads, const std::string& of) {
 int resolve_threads(int threads) { return threads > 0 ? threads : core::usable_cores(); }
 
 void add_json_flag(CLI::App& command, bool& as_json) {
-  command.add_flag("--json", as_json, "print one JSON object");
+  command.add_flag("--json", as_json, "Print one JSON object instead of text.");
 }
 
 void add_overwrite_flag(CLI::App& command, bool& overwrite) {
-  command.add_flag("--overwrite", overwrite, "replace what is there");
+  command.add_flag("--overwrite", overwrite, "Replace existing output.");
 }
 
 void refuse_existing(const storage::Storage& storage, const std::string& path, bool overwrite) {
@@ -88,8 +88,8 @@ void refuse_existing(const storage::Storage& storage, const std::string& path, b
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
   command
       .add_option("PATH", paths,
-                  "shards, patterns such as train-{000000..000003}.tar or train-*.tar, or folders; "
-                  "also .tar.gz, .tgz and .tar.zst, and s3://, gs:// and https://")
+                  "Shards, patterns such as train-{000000..000003}.tar or train-*.tar, or folders. "
+                  "Also .tar.gz, .tgz and .tar.zst, and s3://, gs:// and https:// URLs.")
       ->required();
 }
 

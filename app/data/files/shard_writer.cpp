@@ -20,6 +20,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/process/signals.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/format/quarantine.h"
 #include "lib/format/tar/tar.h"
@@ -119,15 +120,17 @@ struct ShardWriter::Open {
 };
 
 void add_shard_flags(CLI::App& command, ShardOptions& options) {
-  command.add_option("--name", options.name, "shards are NAME-000000.tar and so on")
+  command
+      .add_option("--name", options.name,
+                  "Prefix of the shards, which are named NAME-000000.tar and so on.")
       ->capture_default_str();
   command.add_option("--shard-bytes", options.shard_bytes,
-                     "begin a new shard before this size, such as 256MB (the default) or 1GiB");
+                     "Maximum size of a shard, such as 1GiB. Default: 256MB.");
   command
       .add_option("--samples-per-shard", options.samples_per_shard,
-                  "begin a new shard after so many samples")
+                  "Maximum number of samples in a shard.")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  command.add_flag("--overwrite", options.overwrite, "replace all shards of this name");
+  command.add_flag("--overwrite", options.overwrite, "Replace all shards with this --name.");
 }
 
 std::int64_t parse_bytes(const std::string& text, const std::string& option) {
@@ -231,9 +234,9 @@ void ShardWriter::finish_in_store() {
   } catch (const core::DataError& error) {
     throw core::DataError(
         error.place(), error.found(),
-        fmt::format("another command put it there in the meantime: remove the {} shards {}-*.tar "
+        fmt::format("another command put it there in the meantime: remove the {} {}-*.tar "
                     "that this one wrote, whose labels mean others",
-                    written_.size(), options_.name));
+                    core::counted(std::ssize(written_), "shard"), options_.name));
   }
 }
 

@@ -17,7 +17,10 @@ void leave_if_stopped(const std::string& folder, std::size_t whole) {
                                              : core::ExitCode::kTemporary,
       "stopped",
       whole == 0 ? fmt::format("nothing was written to {}", shown)
-                 : fmt::format("the first {} shards are in {}", whole, shown),
+                 : fmt::format("{} in {}",
+                               whole == 1 ? "the first shard is"
+                                          : fmt::format("the first {} shards are", whole),
+                               shown),
       whole == 0 ? "" : "remove them before you begin again, or choose another --name");
 }
 

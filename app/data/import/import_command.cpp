@@ -182,9 +182,10 @@ void run_import(const ImportOptions& options) {
   if (writer.incomplete() > 0) {
     const std::string fields = writer.incomplete() == samples ? first_fields : "";
     core::warn(
-        "{} of {} samples are not one image with a class number: other programs read them, "
-        "training here does not{}",
-        writer.incomplete(), samples, fields);
+        "{} of {} {} not one image with a class number: other programs read {}, training here "
+        "does not{}",
+        writer.incomplete(), core::counted(samples, "sample"),
+        writer.incomplete() == 1 ? "is" : "are", writer.incomplete() == 1 ? "it" : "them", fields);
   }
   if (set.lost_links > 0) {
     core::warn("{} links to what is no earlier file of their tar are left out, the first: {}",
@@ -214,18 +215,17 @@ void add_import_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("import", "turn a data set of another format into shards");
   command
       ->add_option("KIND", options->kind,
-                   "folder, idx, lmdb, parquet, tar or tfrecord; idx, tar and tfrecord also "
-                   "compressed")
+                   "Format of the source: folder, idx, lmdb, parquet, tar or tfrecord. Files of "
+                   "idx, tar and tfrecord may be compressed.")
       ->check(CLI::IsMember({"folder", "idx", "lmdb", "parquet", "tar", "tfrecord"}))
       ->required();
   command
-      ->add_option(
-          "SRC", options->sources,
-          "files, for tar also patterns, folders and URLs; for idx the images, then the labels")
+      ->add_option("SRC", options->sources,
+                   "Source files; tar also takes patterns, folders and URLs. For idx, give the "
+                   "images first and then the labels.")
       ->required();
   command
-      ->add_option("--out", options->shards.folder,
-                   "the folder of the shards, or s3://BUCKET/FOLDER")
+      ->add_option("--out", options->shards.folder, "Folder for the shards, or s3://BUCKET/FOLDER.")
       ->required();
   add_shard_flags(*command, options->shards);
   command->add_option("--image-field", options->fields.image,
@@ -239,17 +239,17 @@ void add_import_command(CLI::App& app, int& exit_status) {
                       "number, a list, or a name of the classes.json beside the tars");
   command
       ->add_flag("--class-from-folder", options->fields.label_of_folder,
-                 "the class is the last folder of the key, cat of cat/000.jpg")
+                 "Take the class from the last folder of the key: cat for cat/000.jpg.")
       ->excludes("--label-key");
-  command->add_flag("--multi-hot", options->fields.multi_hot,
-                    "lists have a zero or one for each class, [0, 1, 0, 0, 1]; they are written as "
-                    "class numbers, [1, 4]");
+  command->add_flag(
+      "--multi-hot", options->fields.multi_hot,
+      "Read label lists as multi-hot rows: [0, 1, 0, 0, 1] becomes the class numbers [1, 4].");
   command
       ->add_option("--first-class", options->fields.first_class,
-                   "the lowest label, which becomes 0")
+                   "Lowest label of the source, which becomes class 0.")
       ->capture_default_str();
   command->add_flag("--prefix-keys", options->prefix_keys,
-                    "put the file's name before each key, where keys repeat from file to file");
+                    "Put the name of the file before each key, if files have equal keys.");
   add_threads_flag(*command, options->threads, "threads that read a folder's files");
   for (const KindFlag& flag : kind_flags()) {
     CLI::Option* const option = command->get_option(flag.name);

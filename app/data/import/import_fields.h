@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "app/data/import/import_sources.h"
+#include "app/data/import/imported_sample.h"
 
 namespace scaletrain::app {
 

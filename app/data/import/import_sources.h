@@ -7,21 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "app/data/import/imported_sample.h"
 #include "lib/data/set/folder_files.h"
 #include "lib/storage/stores.h"
 
 namespace scaletrain::app {
-
-struct ImportedField {
-  std::string extension, bytes;
-};
-
-struct ImportedSample {
-  std::string key;
-  std::vector<ImportedField> fields;
-  // The file it came from, as messages show it; "" where keys are made here.
-  std::string source = {};
-};
 
 using UseSample = std::function<void(ImportedSample)>;
 
@@ -44,16 +34,6 @@ std::unique_ptr<storage::Object> open_source(const std::string& path,
 // Prefix of the keys that are made for formats without keys: the file's name, each dot replaced by
 // "_".
 std::string key_stem(const std::string& path);
-
-// Names given by flags; "" is the usual name of the format.
-struct FieldNames {
-  std::string image, label;      // a feature, a column, or what follows the key in a member's name
-  std::int64_t first_class = 0;  // subtracted from each label
-  std::string label_key;         // the label is this key of the field, which is JSON
-  bool label_of_folder = false;  // the last folder of the key is the class
-  bool multi_hot = false;        // a list has a zero or one for each class
-  std::vector<std::string> classes = {};  // names by number; labels may be these names
-};
 
 // LMDB with entries "KEY.EXTENSION" -> bytes, as the members of a shard are named.
 void import_lmdb(const std::string& path, const UseSample& use);

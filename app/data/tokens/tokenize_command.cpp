@@ -17,8 +17,8 @@
 #include "app/data/files/text_file.h"
 #include "app/data/tokens/documents.h"
 #include "app/data/tokens/token_writer.h"
+#include "app/tokenizer/make_tokenizer.h"
 #include "app/tokenizer/sentence_pieces.h"
-#include "app/tokenizer/tokenizer.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
@@ -128,33 +128,37 @@ void add_tokenize_command(CLI::App& app, int& exit_status) {
       app.add_subcommand("tokenize", "turn text into files of tokens for language models");
   command
       ->add_option("TEXT", options->texts,
-                   "files: each a document, or .jsonl, .json, .csv, .tsv or .parquet with many; "
-                   "gzip, zstd, xz and bzip2 are decompressed")
+                   "Text files, each one document, or .jsonl, .json, .csv, .tsv or .parquet files "
+                   "with many. gzip, zstd, xz and bzip2 files are decompressed.")
       ->required();
-  command->add_option("--out", options->folder, "the folder of the files")->required();
-  command->add_option("--name", options->name, "files are NAME-000000.bin and so on")
+  command->add_option("--out", options->folder, "Folder for the token files.")->required();
+  command
+      ->add_option("--name", options->name,
+                   "Prefix of the token files, which are named NAME-000000.bin and so on.")
       ->capture_default_str();
   command->add_option("--tokenizer", options->tokenizer, kTokenizers)->capture_default_str();
   command
       ->add_option("--text-field,--column", options->fields.text,
-                   "the field of a JSON object, or the column of a .csv or .parquet, that is the "
-                   "text")
+                   "Field of a JSON object, or column of a .csv or .parquet file, with the text.")
       ->capture_default_str();
-  command->add_option("--encoding", options->encoding,
-                      "what the files are in, where they are not UTF-8: utf-16, latin1 or another "
-                      "name that iconv knows");
+  command->add_option(
+      "--encoding", options->encoding,
+      "Encoding of files that are not UTF-8: utf-16, latin1 or another name that iconv knows.");
   command->add_option("--prompt-field", options->fields.prompt,
-                      "what stands before the text and carries no loss: written to masks beside "
-                      "the files");
+                      "Field with the prompt before the text. Its tokens are masked out of the "
+                      "loss, in mask files beside the token files.");
   command->add_option("--end-of-text", options->end_of_text,
-                      "the token that ends a document, for a tokenizer.json that does not say");
-  command->add_option("--layout", options->layout, "raw (nanoGPT) or llmc")
+                      "Token that ends a document, if tokenizer.json does not name one.");
+  command
+      ->add_option("--layout", options->layout, "File format: raw (as nanoGPT) or llmc (as llm.c).")
       ->check(CLI::IsMember({"raw", "llmc"}))
       ->capture_default_str();
-  command->add_option("--tokens-per-file", options->tokens_per_file, "at most")
+  command
+      ->add_option("--tokens-per-file", options->tokens_per_file,
+                   "Maximum number of tokens in a file.")
       ->check(CLI::Range(std::int64_t{1}, kMostTokens))
       ->capture_default_str();
-  command->add_flag("--overwrite", options->overwrite, "replace files of this name");
+  command->add_flag("--overwrite", options->overwrite, "Replace token files with this --name.");
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);
   command->callback([options, command, &exit_status] {

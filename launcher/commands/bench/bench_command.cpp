@@ -162,41 +162,50 @@ void add_bench_command(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand(
       "bench", "Measure a recipe's memory or speed, as it is and with techniques that change it");
   command
-      ->add_option("WHAT", asked->what,
-                   "memory: peak bytes by kind; speed: steps a second; exposed: how long one rank "
-                   "of a job whose others do not exist waits for exchanges")
+      ->add_option(
+          "WHAT", asked->what,
+          "Measurement. memory: peak bytes by kind. speed: steps per second. exposed: "
+          "communication time of one rank that is not hidden, with the other ranks simulated.")
       ->required()
       ->check(CLI::IsMember({"memory", "speed", "exposed"}));
-  command->add_option("RECIPE", asked->recipe.path, "a recipe")->required();
+  command->add_option("RECIPE", asked->recipe.path, "Recipe to measure.")->required();
   command->add_option("--nproc", asked->nproc,
-                      "ranks on this machine; gpu: one a device; without it as many as a copy of "
-                      "the model needs, and one of exposed");
-  command->add_option("--steps", asked->steps, "speed: steps that are timed, after three others")
+                      "Number of ranks on this machine; `gpu` starts one for each device. Default: "
+                      "as many as one model replica needs; 1 for exposed.");
+  command
+      ->add_option("--steps", asked->steps,
+                   "speed: number of timed steps, after three warmup steps.")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
       ->capture_default_str();
-  command->add_option("--nnodes", asked->nnodes, "exposed: nodes of --nproc ranks")
+  command
+      ->add_option("--nnodes", asked->nnodes, "exposed: number of nodes with --nproc ranks each.")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--rank", asked->rank, "exposed: the rank that runs")
+  command->add_option("--rank", asked->rank, "exposed: rank to measure.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--latency-us", asked->latency_us, "exposed: microseconds of an exchange")
+  command
+      ->add_option("--latency-us", asked->latency_us,
+                   "exposed: latency of a message in microseconds.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--inside-gbs", asked->inside_gbs,
-                   "exposed: GB a second of a rank inside a node; 0: no limit")
+                   "exposed: bandwidth of a rank inside a node in GB/s; 0 means no limit.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--between-gbs", asked->between_gbs, "exposed: the same between nodes")
+  command
+      ->add_option("--between-gbs", asked->between_gbs,
+                   "exposed: bandwidth of a rank between nodes in GB/s; 0 means no limit.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--set", asked->recipe.set,
-                   "override a key of the recipe, KEY=VALUE; repeatable")
+                   "Set a key of the recipe, for example optimizer.lr=0.1. Repeatable.")
       ->allow_extra_args(false);
-  command->add_option("--worker", asked->recipe.worker, "another worker program");
-  command->add_flag("--json", asked->json, "print one JSON object");
+  command->add_option("--worker", asked->recipe.worker,
+                      "Path of a worker program of your own, with its models.");
+  command->add_flag("--json", asked->json, "Print one JSON object instead of text.");
   command->callback([asked, &exit_status] { exit_status = run_bench(*asked); });
 }
 

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The number that techniques are compared by.
-std::optional<double> number_of(const Cost& cost, bool memory) {
+std::optional<double> cost_number(const Cost& cost, bool memory) {
   if (cost.answer.is_null()) return std::nullopt;
   const Json& value = memory ? cost.answer.at("peak_bytes").at("total") : cost.answer.at("step_s");
   return value.get<double>();
@@ -22,7 +22,7 @@ std::optional<double> number_of(const Cost& cost, bool memory) {
 // How many times cheaper than `first`.
 std::optional<double> times(const BenchReport& report, const Cost& cost) {
   const bool memory = report.what == "memory";
-  const auto first = number_of(report.costs.front(), memory), own = number_of(cost, memory);
+  const auto first = cost_number(report.costs.front(), memory), own = cost_number(cost, memory);
   if (!first || !own || *own == 0) return std::nullopt;
   return *first / *own;
 }

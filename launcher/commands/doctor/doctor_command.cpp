@@ -43,8 +43,9 @@ void add_doctor_command(CLI::App& app, int& exit_status) {
   CLI::App* const doctor =
       app.add_subcommand("doctor", "Check this machine before a long run, in seconds");
   const auto options = std::make_shared<DoctorOptions>();
-  doctor->add_option("--output", options->output, "where runs will be written (default runs)");
-  doctor->add_flag("--json", options->as_json, "as JSON");
+  doctor->add_option("--output", options->output,
+                     "Folder for runs, which is checked. Default: runs.");
+  doctor->add_flag("--json", options->as_json, "Print JSON instead of text.");
   doctor->callback([options, &exit_status] {
     const Findings findings = examine(*options);
     std::fputs((options->as_json ? to_json(findings) : to_text(findings)).c_str(), stdout);

@@ -11,6 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/process/cores.h"
 #include "lib/core/process/programs.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -84,10 +85,12 @@ Findings check_devices(const std::optional<Driver>& driver, const std::string& w
     findings.push_back(warning("GPUs", fmt::format("none of {} is visible", driver->gpus.size()),
                                "see CUDA_VISIBLE_DEVICES"));
   } else if (left.size() < asked) {
-    findings.push_back(failure(
-        "GPUs",
-        fmt::format("CUDA_VISIBLE_DEVICES names {} devices, {} are there", asked, left.size()),
-        "name numbers below the number of GPUs, UUIDs or MIG instances: nvidia-smi -L"));
+    findings.push_back(
+        failure("GPUs",
+                fmt::format("CUDA_VISIBLE_DEVICES names {}, of which {} found",
+                            core::counted(static_cast<std::int64_t>(asked), "device"),
+                            left.size() == 1 ? "1 is" : fmt::format("{} are", left.size())),
+                "name numbers below the number of GPUs, UUIDs or MIG instances: nvidia-smi -L"));
   } else {
     findings.push_back(well("GPUs", devices_text(left)));
   }
@@ -114,7 +117,7 @@ Finding check_worker(const std::string& worker, int gpus) {
         fmt::format("{}; uses {} of {} GPUs {}", found, devices, gpus, json.value("trouble", "")),
         "check the driver and libscaletrain_cuda.so beside scaletrain-worker");
   }
-  return well("LibTorch", fmt::format("{}, uses {} GPUs", found, devices));
+  return well("LibTorch", fmt::format("{}, uses {}", found, core::counted(devices, "GPU")));
 }
 
 Finding check_all_reduce(const std::string& launcher, const std::string& worker,
@@ -136,8 +139,9 @@ Finding check_all_reduce(const std::string& launcher, const std::string& worker,
                    fmt::format("see all of it: scaletrain launch --nproc {} -- {} loopback {}",
                                ranks, worker, device));
   }
-  return well(name, fmt::format("{} ranks: connected in {:.2f} s, 4 MiB in {:.4f} s", ranks,
-                                json.value("connect_s", 0.0), json.value("all_reduce_s", 0.0)));
+  return well(name, fmt::format("{}: connected in {:.2f} s, 4 MiB in {:.4f} s",
+                                core::counted(ranks, "rank"), json.value("connect_s", 0.0),
+                                json.value("all_reduce_s", 0.0)));
 }
 
 Findings check_training() {

@@ -22,7 +22,7 @@ Finding check_worker(const std::string& worker, int gpus);
 Finding check_all_reduce(const std::string& launcher, const std::string& worker,
                          const std::string& device, int ranks);
 
-// All of them for this machine.
+// Runs all checks of this file on this machine.
 Findings check_training();
 
 }  // namespace scaletrain::launcher

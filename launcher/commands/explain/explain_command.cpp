@@ -106,9 +106,8 @@ std::string value_of(const CLI::Option& option, const Subject& subject) {
 
 // True if the flag applies to the launched recipe or program.
 bool is_for(const CLI::Option& option, const Subject& subject) {
-  const std::string& help = option.get_description();
-  if (help.starts_with("refused: ")) return false;
-  return !help.starts_with(subject.program ? "recipes: " : "programs: ");
+  if (option.get_description().starts_with("Refused: ")) return false;
+  return option.get_group() != (subject.program ? kRecipeFlags : kProgramFlags);
 }
 
 std::vector<Explained> launch_rows(const Subject& subject) {
@@ -298,7 +297,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
   const auto options = std::make_shared<LaunchOptions>();
   const auto as_json = std::make_shared<bool>(false);
   declare_launch(*launch, *options);
-  launch->add_flag("--json", *as_json, "as JSON");
+  launch->add_flag("--json", *as_json, "Print JSON instead of text.");
   launch->callback([launch, &words, &program, options, as_json, &exit_status] {
     if (program) options->program = *program;
     *options = with_open_address(std::move(*options));

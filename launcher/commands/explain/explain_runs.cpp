@@ -93,7 +93,7 @@ void add_explained(CLI::App& explain, const char* name, const char* help, const 
   const auto options = std::make_shared<Options>();
   const auto as_json = std::make_shared<bool>(false);
   declare(*command, *options);
-  command->add_flag("--json", *as_json, "as JSON");
+  command->add_flag("--json", *as_json, "Print JSON instead of text.");
   command->callback([command, &words, options, as_json, make, &exit_status] {
     const Explanation explanation = make(*command, words, *options);
     std::fputs((*as_json ? to_json(explanation) : to_text(explanation)).c_str(), stdout);

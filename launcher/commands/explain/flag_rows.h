@@ -15,12 +15,13 @@ namespace scaletrain::launcher {
 
 using Words = std::vector<std::string>;
 
-// The name without dashes by which a table calls the option.
+// Returns the option's long name without dashes, as the table of flags shows it.
 std::string long_name(const CLI::Option& option);
-// The word with which a person gave the option, else its variable, else "default".
+// Returns where the option's value comes from: the flag as it was typed, the name of its
+// environment variable, or "default".
 std::string origin(const CLI::Option& option, const Words& words);
-// The value that was given, "on" or "off" for a flag without a value; the last of several if only
-// one is used.
+// Returns the value that was given; "on" or "off" for a flag without a value. If a flag that takes
+// one value was repeated, returns the last value.
 std::string given_value(const CLI::Option& option);
 
 // All of them; values that were not given are the defaults that the options know.

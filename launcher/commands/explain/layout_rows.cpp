@@ -14,6 +14,7 @@
 #include "launcher/platform/captured.h"
 #include "launcher/platform/scratch_folder.h"
 #include "lib/core/error.h"
+#include "lib/core/text/text.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
@@ -43,8 +44,9 @@ std::string prefix_of(const Json& layout, const Json& rank) {
 std::string note_of(const std::string& kind, const Json& layout, const Json& rank) {
   if (kind == "parameters") {
     const Json& units = rank.at("units");
-    return fmt::format("and buffers; it runs {} units, {} to {}", units[2].get<int>(),
-                       units[0].get<std::string>(), units[1].get<std::string>());
+    return fmt::format("and buffers; it runs {}, {} to {}",
+                       core::counted(units[2].get<int>(), "unit"), units[0].get<std::string>(),
+                       units[1].get<std::string>());
   }
   if (kind == "gathered") return "parameters of other ranks, two units at a time";
   if (kind == "gradients") return "of what it updates";
@@ -138,8 +140,7 @@ std::vector<Explained> traffic_rows(const Json& layout) {
           {.name =
                fmt::format("{}{}, {}", prefix_of(layout, rank), one.at("axis").get<std::string>(),
                            one.at("what").get<std::string>()),
-           .value = fmt::format("{} of {} {}{}", size_text(one.at("bytes")), calls, kind,
-                                calls == 1 ? "" : "s"),
+           .value = fmt::format("{} of {}", size_text(one.at("bytes")), core::counted(calls, kind)),
            .from = fmt::format("{} ranks {}, each sends {}", one.at("ranks").get<int>(),
                                nodes == 1 ? "inside a node" : fmt::format("on {} nodes", nodes),
                                size_text(one.at("sent_bytes")))});

@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+#include "lib/core/text/text.h"
+
 namespace scaletrain::launcher {
 namespace {
 
@@ -80,10 +82,10 @@ std::vector<std::string> mesh_notes(const core::MeshPlan& mesh, int ranks_per_no
     if (rank / ranks_per_node != last / ranks_per_node) ++apart;
   }
   if (apart == 0) return {};
-  return {
-      fmt::format("{} of {} tensor groups have ranks on several nodes; let \"tensor\" divide "
-                  "the {} ranks of a node",
-                  apart, mesh.world_size() / mesh.size(core::Axis::kTensor), ranks_per_node)};
+  return {fmt::format(
+      "{} of {} {} ranks on several nodes; let \"tensor\" divide the {} of a node", apart,
+      core::counted(mesh.world_size() / mesh.size(core::Axis::kTensor), "tensor group"),
+      apart == 1 ? "has" : "have", core::counted(ranks_per_node, "rank"))};
 }
 
 }  // namespace scaletrain::launcher

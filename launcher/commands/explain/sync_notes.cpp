@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lib/core/text/text.h"
 #include "lib/recipe/apart.h"
 #include "lib/recipe/recipe.h"
 
@@ -20,21 +21,22 @@ std::vector<std::string> sync_notes(const recipe::Recipe& recipe, int replicas) 
   std::vector<std::string> notes;
   if (sync.is_async()) {
     notes.push_back(fmt::format(
-        "sync: each of {} replicas exchanges weights after every {} steps of its own, at most {} "
-        "times more often than the slowest: neither the bits nor the order of samples are those of "
+        "sync: each of {} replicas exchanges weights after every {} of its own, at most {} "
+        "more often than the slowest: neither the bits nor the order of samples are those of "
         "another run",
-        replicas, sync.steps, sync.staleness));
+        replicas, core::counted(sync.steps, "step"), core::counted(sync.staleness, "time")));
   } else if (ranks > 1) {
     notes.push_back(fmt::format(
-        "sync: each of {} replicas of {} ranks trains alone for {} steps, then each rank exchanges "
+        "sync: each of {} replicas of {} ranks trains alone for {}, then each rank exchanges "
         "weights with those that own the same{}",
-        replicas, ranks, sync.steps, is_apart ? "" : "; the loss of any rank ends the job"));
+        replicas, ranks, core::counted(sync.steps, "step"),
+        is_apart ? "" : "; the loss of any rank ends the job"));
   }
   if (sync.overlap > 0) {
     notes.push_back(fmt::format(
-        "sync: training goes on for {} steps while {} is exchanged; validations and saves wait for "
+        "sync: training goes on for {} while {} is exchanged; validations and saves wait for "
         "its end; the loss of any rank ends the job",
-        sync.overlap, sync.fragments > 1 ? "a fragment" : "the model"));
+        core::counted(sync.overlap, "step"), sync.fragments > 1 ? "a fragment" : "the model"));
   }
   if (!is_apart) return notes;
   notes.push_back(

@@ -180,19 +180,23 @@ void add_k8s_command(CLI::App& app, int& exit_status) {
   CLI::App* const command =
       app.add_subcommand("k8s", "Print what kubectl needs to run a recipe on Kubernetes");
   const core::FlagGroup group(*command, "Pods");
-  command->add_option("RECIPE", options->recipe, "the recipe to run")->required();
-  command->add_option("--image", manifest.image, "container image with scaletrain on its PATH")
+  command->add_option("RECIPE", options->recipe, "Recipe to run.")->required();
+  command->add_option("--image", manifest.image, "Container image with scaletrain on its PATH.")
       ->required();
-  command->add_option("--kind", options->kind, "indexed-job (default), jobset or pytorchjob");
-  command->add_option("--nodes", options->nodes, "number of pods (default 1)");
-  command->add_option("--gpus-per-node", options->gpus_per_node, "GPUs, and workers, of each pod");
-  command->add_option("--cpus-per-node", manifest.cpus, "CPUs of each pod: 16");
-  command->add_option("--mem", manifest.memory, "memory of each pod: 64Gi");
-  command->add_option("--name", manifest.name, "name of the objects (default: the recipe's)");
-  command->add_option("--namespace", manifest.name_space, "namespace (default: kubectl's)");
+  command->add_option("--kind", options->kind,
+                      "Kind of object: indexed-job, jobset or pytorchjob. Default: indexed-job.");
+  command->add_option("--nodes", options->nodes, "Number of pods. Default: 1.");
+  command->add_option("--gpus-per-node", options->gpus_per_node,
+                      "Number of GPUs, and of workers, of each pod.");
+  command->add_option("--cpus-per-node", manifest.cpus,
+                      "Number of CPU cores of each pod, for example 16.");
+  command->add_option("--mem", manifest.memory, "Memory of each pod, for example 64Gi.");
+  command->add_option("--name", manifest.name, "Name of the objects. Default: the recipe's name.");
+  command->add_option("--namespace", manifest.name_space, "Namespace. Default: that of kubectl.");
   command->add_option("--max-restarts", options->max_restarts,
-                      "how often all pods may start again (default 10)");
-  command->add_option("--grace", options->grace, "time to save when a pod is stopped (default 2m)");
+                      "Maximum number of times that all pods start again. Default: 10.");
+  command->add_option("--grace", options->grace,
+                      "Time to save when a pod is stopped. Default: 2m.");
   const auto add_list = [&](const char* flag, std::vector<std::string>& values, const char* help) {
     command->add_option(flag, values, help)->allow_extra_args(false);
   };

@@ -58,7 +58,7 @@ void append_plain(std::string& name, const std::string& text) {
 }
 
 // FNV-1a: names that lost letters stay different.
-std::uint32_t number_of(const std::string& text) {
+std::uint32_t hash_number(const std::string& text) {
   std::uint32_t hash = 2166136261U;
   for (const char letter : text) {
     hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
@@ -126,7 +126,7 @@ std::string combination_name(const std::vector<std::pair<std::string, std::strin
     whole += fmt::format("{}={}{}", key, value, is_exact ? "," : "!,");
   }
   if (name.size() <= kLongestName && whole.find('!') == std::string::npos) return name;
-  return fmt::format("{}_{:08x}", name.substr(0, kLongestName), number_of(whole));
+  return fmt::format("{}_{:08x}", name.substr(0, kLongestName), hash_number(whole));
 }
 
 }  // namespace scaletrain::launcher

@@ -19,20 +19,28 @@ namespace {
 namespace fs = std::filesystem;
 
 void add_common_flags(CLI::App& command, QueueOptions& options) {
-  command.add_option("--set", options.set, "KEY=VALUE for every run; repeatable")
+  command
+      .add_option("--set", options.set,
+                  "Set a key in the recipe of every run, for example threads=2. Repeatable.")
       ->allow_extra_args(false);
-  command.add_option("--devices", options.devices,
-                     "GPUs to use: 0,1, UUIDs or MIG instances; cpu for none (default: all)");
-  command.add_option("--nproc", options.nproc, "workers, and so devices, of each run (default 1)");
-  command.add_option("--jobs", options.jobs,
-                     "runs side by side at most (default: as devices allow; 1 on CPUs)");
-  command.add_option("--max-restarts", options.max_restarts, "restarts of each run (default 0)");
-  command.add_option("--table", options.table, "text, csv or json (default text)");
-  command.add_option("--slurm", options.slurm,
-                     "submit the runs by scaletrain slurm with these words: "
-                     "--slurm='--gpus-per-node 8'; --print among them prints the scripts");
-  command.add_flag("--show", options.show, "only show what is there");
-  command.add_flag("--retry", options.retry, "runs that failed wait again");
+  command.add_option(
+      "--devices", options.devices,
+      "GPUs to use: numbers such as 0,1, UUIDs or MIG instances; `cpu` uses none. Default: all.");
+  command.add_option("--nproc", options.nproc,
+                     "Number of workers, and of devices, for each run. Default: 1.");
+  command.add_option(
+      "--jobs", options.jobs,
+      "Maximum number of runs at a time. Default: as many as the devices allow; 1 on CPUs.");
+  command.add_option("--max-restarts", options.max_restarts,
+                     "Maximum number of restarts of each run. Default: 0.");
+  command.add_option("--table", options.table,
+                     "Format of the table of runs: text, csv or json. Default: text.");
+  command.add_option(
+      "--slurm", options.slurm,
+      "Submit the runs with these flags of scaletrain slurm: --slurm='--gpus-per-node 8'. With "
+      "--print among them, only print the scripts.");
+  command.add_flag("--show", options.show, "Only show the runs of the queue.");
+  command.add_flag("--retry", options.retry, "Queue failed runs again.");
 }
 
 // The job of a recipe; every mistake of it is reported here, before anything is started.
@@ -77,17 +85,19 @@ std::vector<QueuedJob> jobs_of_sweep(const QueueOptions& options, int nproc) {
 void declare_queue(CLI::App& command, QueueOptions& options) {
   options.folder = "runs/queue";
   command.add_option("RECIPE", options.recipes,
-                     "recipes to add; none: go on with those that are there");
-  command.add_option("--folder", options.folder, "the queue's folder (default runs/queue)");
+                     "Recipes to add. Without one, go on with the queued runs.");
+  command.add_option("--folder", options.folder, "Folder of the queue. Default: runs/queue.");
   add_common_flags(command, options);
 }
 
 void declare_sweep(CLI::App& command, QueueOptions& options) {
   options.is_sweep = true;
-  command.add_option("RECIPE", options.recipe, "the recipe")->required();
-  command.add_option("AXIS", options.axes, "KEY=[VALUES]: 'optimizer.lr=[1e-4,3e-4]'; repeatable")
+  command.add_option("RECIPE", options.recipe, "Recipe to vary.")->required();
+  command
+      .add_option("AXIS", options.axes,
+                  "Key and its values: 'optimizer.lr=[1e-4,3e-4]'. Repeatable.")
       ->required();
-  command.add_option("--folder", options.folder, "where the runs lie (default runs/sweep-RECIPE)");
+  command.add_option("--folder", options.folder, "Folder of the runs. Default: runs/sweep-RECIPE.");
   add_common_flags(command, options);
 }
 

@@ -54,12 +54,19 @@ std::vector<CompletionWord> keys(const std::string& typed) {
   return result;
 }
 
+std::vector<CompletionWord> key_names(const std::string& typed) {
+  std::vector<CompletionWord> result;
+  for (const auto& [key, help] : recipe::settable_keys()) add_matching(key, help, typed, result);
+  return result;
+}
+
 std::vector<CompletionWord> values_of(const core::Flag& flag, const std::string& typed) {
   std::vector<CompletionWord> result;
   for (const std::string& word : flag.allowed) add_matching(word, "", typed, result);
   if (!result.empty()) return result;
   for (const std::string& name : flag.names) {
     if (name == "--set" || name == "AXIS") return keys(typed);
+    if (name == "--allow") return key_names(typed);
     if (name == "--precision") {
       for (const auto& [value, help] : recipe::values_of_key("precision")) {
         add_matching(value, help, typed, result);

@@ -14,7 +14,7 @@ struct CompletionWord {
 
 // `words`: what stands after "scaletrain" up to the cursor; the last may be the beginning of a word
 // or "". Empty if the shell should offer files. --set offers the keys of recipes and their values,
-// a run or checkpoint those below the working directory.
+// --allow the keys, a run or checkpoint those below the working directory.
 std::vector<CompletionWord> candidates(const core::Command& table,
                                        const std::vector<std::string>& words);
 

@@ -16,7 +16,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-bool is_run(const fs::path& path) { return is_folder(path / "checkpoints"); }
+bool has_checkpoints(const fs::path& path) { return is_folder(path / "checkpoints"); }
 
 // Adds `shown` + the name of each entry of `folder` that `accept` takes.
 template <typename Accept>
@@ -35,13 +35,13 @@ std::vector<std::string> run_paths(const std::string& typed, bool checkpoints) {
   const std::string shown = typed.substr(0, typed.rfind('/') + 1);  // "" without a slash
   const fs::path folder = shown.empty() ? "." : core::expand_home(shown);
   std::vector<std::string> paths;
-  if (checkpoints && is_run(folder)) {
+  if (checkpoints && has_checkpoints(folder)) {
     add_entries(folder / "checkpoints", shown + "checkpoints/", is_folder, paths);
   } else if (checkpoints && folder.parent_path().filename() == "checkpoints") {
     add_entries(folder, shown, is_folder, paths);
   } else {
-    add_entries(folder, shown, is_run, paths);
-    if (shown.empty()) add_entries("runs", "runs/", is_run, paths);
+    add_entries(folder, shown, has_checkpoints, paths);
+    if (shown.empty()) add_entries("runs", "runs/", has_checkpoints, paths);
   }
   std::erase_if(paths, [&](const std::string& path) { return !path.starts_with(typed); });
   std::sort(paths.begin(), paths.end());

@@ -175,7 +175,7 @@ void add_run_commands(CLI::App& slurm, int& exit_status) {
   const auto flags = std::make_shared<LogFlags>();
   const auto add = [&](const char* name, const char* help, const auto& action) {
     CLI::App* const command = slurm.add_subcommand(name, help);
-    command->add_option("RUN", flags->run, "the run's folder")->required()->type_name("RUN");
+    command->add_option("RUN", flags->run, "Run folder.")->required()->type_name("RUN");
     command->callback([flags, &exit_status, action] {
       action(*flags);
       exit_status = 0;
@@ -187,8 +187,9 @@ void add_run_commands(CLI::App& slurm, int& exit_status) {
   CLI::App* const logs = add("logs", "show the end of the job's output", [](const LogFlags& given) {
     show_log(given.run, given.lines, given.follow);
   });
-  logs->add_option("--lines", flags->lines, "how much of it")->check(CLI::Range(0, 1'000'000'000));
-  logs->add_flag("--follow", flags->follow, "go on as it grows");
+  logs->add_option("--lines", flags->lines, "Number of lines from the end.")
+      ->check(CLI::Range(0, 1'000'000'000));
+  logs->add_flag("--follow", flags->follow, "Follow the log as it grows.");
 }
 
 }  // namespace
@@ -200,8 +201,9 @@ void add_slurm_command(CLI::App& app, int& exit_status) {
       "slurm", "Write or submit a batch script for a recipe, or look after its job");
   slurm->require_subcommand(0, 1);
   declare_slurm(*slurm, *options);
-  CLI::Option* const print = slurm->add_flag("--print", *prints, "print the script (the default)");
-  slurm->add_flag("--submit", *submits, "hand it to sbatch")->excludes(print);
+  CLI::Option* const print =
+      slurm->add_flag("--print", *prints, "Print the script. This is the default.");
+  slurm->add_flag("--submit", *submits, "Submit the script with sbatch.")->excludes(print);
   add_run_commands(*slurm, exit_status);
   slurm->callback([slurm, options, prints, submits, &exit_status] {
     if (!slurm->get_subcommands().empty()) return;

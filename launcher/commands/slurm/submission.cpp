@@ -161,25 +161,30 @@ std::vector<SbatchOption> sbatch_options(const SlurmOptions& options, const Subm
 
 void declare_slurm(CLI::App& command, SlurmOptions& options) {
   const core::FlagGroup group(command, "Job");
-  command.add_option("RECIPE", options.launch.path, "the recipe to run");
-  command.add_option("--nodes", options.nodes, "number of nodes (default 1)");
-  command.add_option("--gpus-per-node", options.gpus_per_node, "GPUs, and workers, on each node");
-  command.add_option("--cpus-per-node", options.cpus_per_node, "CPUs on each node");
-  command.add_option("--nproc", options.launch.nproc, "workers on each node (default: its GPUs)");
-  command.add_option("--mem", options.mem, "memory on each node: 64G");
-  command.add_option("--time", options.time, "time limit: 24:00:00");
-  command.add_option("--partition", options.partition, "partition");
-  command.add_option("--account", options.account, "account");
-  command.add_option("--qos", options.qos, "quality of service");
+  command.add_option("RECIPE", options.launch.path, "Recipe to run.");
+  command.add_option("--nodes", options.nodes, "Number of nodes. Default: 1.");
+  command.add_option("--gpus-per-node", options.gpus_per_node,
+                     "Number of GPUs, and of workers, on each node.");
+  command.add_option("--cpus-per-node", options.cpus_per_node, "Number of CPU cores on each node.");
+  command.add_option("--nproc", options.launch.nproc,
+                     "Number of workers on each node. Default: its number of GPUs.");
+  command.add_option("--mem", options.mem, "Memory of each node, for example 64G.");
+  command.add_option("--time", options.time, "Time limit of the job, for example 24:00:00.");
+  command.add_option("--partition", options.partition, "Slurm partition.");
+  command.add_option("--account", options.account, "Slurm account that is charged.");
+  command.add_option("--qos", options.qos, "Slurm quality of service (QOS).");
   command.add_option("--array", options.array,
-                     "one job for each number: 0-3; %a stands for it in RECIPE and --set");
-  command.add_option("--job-name", options.job_name, "name of the job (default: the recipe's)");
-  command.add_option("--output", options.output,
-                     "file for the job's output (default slurm-%j.out, slurm-%A_%a.out)");
+                     "Job array: one job for each number, for example 0-3. %a stands for the "
+                     "number in RECIPE and --set.");
+  command.add_option("--job-name", options.job_name,
+                     "Name of the job. Default: the recipe's name.");
+  command.add_option(
+      "--output", options.output,
+      "File for the output of the job. Default: slurm-%j.out, or slurm-%A_%a.out for an array.");
   command.add_option("--save-before", options.save_before,
-                     "time before the limit at which the run saves (default 2m)");
+                     "Time before the limit at which the run saves and stops. Default: 2m.");
   command
-      .add_option("--sbatch", options.sbatch, "another option of sbatch, NAME=VALUE; repeatable")
+      .add_option("--sbatch", options.sbatch, "Another option of sbatch, NAME=VALUE. Repeatable.")
       ->allow_extra_args(false);
   add_recipe_flags(command, options.launch);
 }

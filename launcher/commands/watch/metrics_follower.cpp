@@ -1,7 +1,6 @@
 #include "launcher/commands/watch/metrics_follower.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -36,20 +35,7 @@ std::string first_measure(const Json& record) {
 }  // namespace
 
 void MetricsFollower::read() {
-  std::error_code absent;
-  const std::uintmax_t bytes = std::filesystem::file_size(file_, absent);
-  if (absent || bytes == offset_) return;
-  if (bytes < offset_) {
-    offset_ = 0;
-    curves_ = {};
-  }
-  std::ifstream file(file_, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(offset_));
-  for (std::string line; std::getline(file, line) && !file.eof();) {  // eof: the line is not whole
-    offset_ += line.size() + 1;
-    const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (record.is_object()) add(record);
-  }
+  lines_.read([this] { curves_ = {}; }, [this](const Json& record) { add(record); });
 }
 
 void MetricsFollower::add(const Json& record) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/observe/line_follower.h"
 #include "lib/observe/plot.h"
 
 namespace scaletrain::launcher {
@@ -22,7 +23,7 @@ struct RunCurves {
 
 class MetricsFollower {
  public:
-  explicit MetricsFollower(std::filesystem::path file) : file_(std::move(file)) {}
+  explicit MetricsFollower(std::filesystem::path file) : lines_(std::move(file)) {}
 
   // Reads the whole lines that were appended since the last call. A file that became shorter is
   // read from its beginning. Lines that do not parse are left out.
@@ -33,8 +34,7 @@ class MetricsFollower {
  private:
   void add(const nlohmann::ordered_json& record);
 
-  std::filesystem::path file_;
-  std::uintmax_t offset_ = 0;
+  observe::LineFollower lines_;
   RunCurves curves_;
 };
 

@@ -154,10 +154,12 @@ void add_watch_command(CLI::App& app, int& exit_status) {
   const auto arguments = std::make_shared<WatchArguments>();
   CLI::App* const command =
       app.add_subcommand("watch", "Show the curves of a run in the terminal while it trains");
-  command->add_option("RUN", arguments->run, "the run's folder")->required();
+  command->add_option("RUN", arguments->run, "Run folder.")->required();
   command->add_flag("--once", arguments->once,
-                    "print one screen and exit, as when standard output is no terminal");
-  command->add_option("--width", arguments->width, "columns of the screen (default the terminal's)")
+                    "Print one screen and exit, as when standard output is no terminal.");
+  command
+      ->add_option("--width", arguments->width,
+                   "Width of the screen in columns. Default: that of the terminal.")
       ->check(CLI::Range(kNarrowest, kWidest));
   command->callback([arguments, &exit_status] {
     watch(*arguments);

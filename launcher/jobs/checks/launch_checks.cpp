@@ -20,6 +20,7 @@
 #include "lib/core/process/shared_device.h"
 #include "lib/core/process/subprocess.h"
 #include "lib/core/text/shell_word.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/recipe/recipe.h"
 #include "lib/recipe/sources.h"
@@ -74,7 +75,9 @@ void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
   const int gpus = count_gpus();
   if (placement.nproc <= gpus || (recipe.device == "auto" && gpus == 0)) return;
   throw core::UsageError(
-      "--nproc", fmt::format("{} workers, and {} GPUs are visible", placement.nproc, gpus),
+      "--nproc",
+      fmt::format("{}, and {} {} visible", core::counted(placement.nproc, "worker"),
+                  core::counted(gpus, "GPU"), gpus == 1 ? "is" : "are"),
       "start one worker for each GPU at most, or train on CPUs: --set device=cpu");
 }
 

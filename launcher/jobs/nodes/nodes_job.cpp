@@ -14,6 +14,7 @@
 #include "lib/core/error.h"
 #include "lib/core/line_start.h"
 #include "lib/core/log.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 
@@ -118,7 +119,8 @@ std::optional<int> NodesJob::run_round(const Session::View& view) {
               view.board.nodes);
   }
   if (last_.nodes > 0 && (last_.handed_over || last_.nodes != view.board.nodes)) {
-    core::log("the job goes on with {} nodes; this is node {}", view.board.nodes, *view.rank);
+    core::log("the job goes on with {}; this is node {}", core::counted(view.board.nodes, "node"),
+              *view.rank);
   }
   enter_round(view);
   Attempt attempt = attempt_of(view);

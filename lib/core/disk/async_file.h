@@ -30,8 +30,8 @@ class AsyncFile {
   AsyncFile(const AsyncFile&) = delete;
   AsyncFile& operator=(const AsyncFile&) = delete;
 
-  // Begins, and returns a number to wait for. `memory` stays until then, and no range is written
-  // while it is read.
+  // Starts a transfer at file offset `place` and returns its number for wait(). `memory` must stay
+  // valid until then. Reads and writes under way must not overlap in the file.
   std::uint64_t read(std::int64_t place, std::span<std::byte> memory);
   std::uint64_t write(std::int64_t place, std::span<const std::byte> memory);
   // Returns when all of it was done; a number that was waited for is done. Throws StorageError that

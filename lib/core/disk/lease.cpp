@@ -36,7 +36,7 @@ struct Owner {
   int attempt = 0;
 };
 
-std::string read_small(const std::filesystem::path& path) {
+std::string read_system_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -81,7 +81,7 @@ void watch(const std::filesystem::path& file, const std::string& text, milliseco
   const SteadyTime end = now() + stale_after;
   while (now() < end) {
     std::this_thread::sleep_for(std::min<milliseconds>(stale_after / 20, milliseconds(1000)));
-    const std::string seen = read_small(file);
+    const std::string seen = read_system_file(file);
     std::error_code unknown;
     if (seen.empty() && !std::filesystem::exists(file, unknown)) return;  // given back
     if (seen != text) refuse(file, seen);
@@ -123,7 +123,7 @@ void take_away(const std::filesystem::path& file, const std::string& stale) {
   const std::filesystem::path aside =
       file.string() + fmt::format(".stale.{}.{}", host_name(), getpid());
   if (rename(file.c_str(), aside.c_str()) != 0) return;  // another observer was first
-  const std::string moved = read_small(aside);
+  const std::string moved = read_system_file(aside);
   if (moved != stale && !name_exclusively(aside, file, moved).is_made) {
     warn("{}: could not be put back", file.string());
   }
@@ -140,7 +140,7 @@ bool is_folder(int fd, const std::filesystem::path& folder) {
 }  // namespace
 
 std::optional<LeaseView> view_lease(const std::filesystem::path& file) {
-  const std::optional<Owner> owner = parse(read_small(file));
+  const std::optional<Owner> owner = parse(read_system_file(file));
   std::error_code gone;
   const auto changed = std::filesystem::last_write_time(file, gone);
   if (!owner || gone) return std::nullopt;
@@ -158,7 +158,7 @@ Lease::Lease(std::filesystem::path file, int attempt, milliseconds stale_after)
   written_ = text();
   hold_folder();
   while (!create(file_, written_)) {
-    const std::string found = read_small(file_);
+    const std::string found = read_system_file(file_);
     const std::optional<Owner> owner = parse(found);
     const std::optional<bool> alive = owner ? lives(*owner) : std::nullopt;
     if (alive == true) refuse(file_, found);
@@ -174,16 +174,16 @@ void Lease::hold_folder() {
   if (is_folder(folder_.get(), folder)) return;
   folder_ = Descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder_ && flock(folder_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    refuse(file_, read_small(file_));
+    refuse(file_, read_system_file(file_));
   }
 }
 
 Lease::~Lease() {
-  if (read_small(file_) == written_) unlink(file_.c_str());
+  if (read_system_file(file_) == written_) unlink(file_.c_str());
 }
 
 bool Lease::beat() {
-  const std::string seen = read_small(file_);
+  const std::string seen = read_system_file(file_);
   if (!seen.empty() && seen != written_) return false;
   std::error_code unknown;
   if (!std::filesystem::exists(file_, unknown) && !unknown) {

@@ -33,7 +33,7 @@ struct LeaseView {
   double age_s = 0;             // since its last beat, by the file's time
 };
 
-// nullopt where there is none, or one that cannot be read.
+// Returns the owner of the lease `file`; nullopt if the file is missing or cannot be read.
 std::optional<LeaseView> view_lease(const std::filesystem::path& file);
 
 class Lease {
@@ -49,8 +49,9 @@ class Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
-  // Shows that we live; call every kBeatEvery. False: another owner has taken the lease, because
-  // this process stood still for too long. A file that cannot be written is not a loss.
+  // Renews the lease; call it every kBeatEvery. Returns false if another owner has taken it,
+  // because this process was suspended for longer than the lease lasts. A failed write returns
+  // true.
   bool beat();
 
  private:

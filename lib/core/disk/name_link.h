@@ -9,7 +9,8 @@
 
 namespace scaletrain::core {
 
-// Name that `link` points at, whichever kind it is; "" if it is neither.
+// Returns the name that `link` points at, a symbolic link or a file with the name; "" for anything
+// else.
 std::string read_name_link(const std::filesystem::path& link);
 
 // Points `link` at `target`. If no symbolic link can be made, tried twice, it becomes a file.

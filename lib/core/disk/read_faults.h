@@ -7,9 +7,9 @@
 
 namespace scaletrain::core {
 
-// `error` is the errno of reading `path`. Throws StorageError, or OutOfMemoryError where
-// descriptors or memory ran out. Returns where the path leads nowhere or must not be read (ENOENT,
-// EACCES, ...): what that means the caller knows.
+// Throws the error for `error`, the errno of a failed read of `path`: StorageError, or
+// OutOfMemoryError if descriptors or memory ran out. Returns without throwing if the file does not
+// exist or must not be read (ENOENT, EACCES, ...); the caller handles that.
 void throw_read_fault(const std::filesystem::path& path, int error);
 
 // Returns the type of the file at `path`, links followed; not_found where it leads nowhere. Throws

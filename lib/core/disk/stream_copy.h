@@ -6,9 +6,9 @@
 
 namespace scaletrain::core {
 
-// Copies `from` to `to`, of as many bytes that do not overlap, past the processor's caches: a
-// third of the memory traffic is saved, which would read what is overwritten, and what the caches
-// have stays there.
+// Copies `from` to `to` with non-temporal stores, which bypass the processor's caches. This saves a
+// third of the memory traffic, because the destination is not read first, and evicts nothing from
+// the caches. The two ranges must not overlap.
 void stream_copy(std::span<const std::byte> from, std::byte* to);
 
 }  // namespace scaletrain::core

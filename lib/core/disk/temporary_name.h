@@ -27,9 +27,10 @@ struct Temporary {
 // nullopt for any other name.
 std::optional<Temporary> parse_temporary(const std::string& name);
 
-// True if the process that writes the temporary file or folder `path` is still there. False for
-// zombies, and for processes of another machine or container. Without an identity a process counts
-// that started before the last change of `path`; process 1, which each container has, does not.
+// True if the process that writes the temporary file or folder `path` is alive. Always false for a
+// zombie and for a process of another machine or container. If the name has only a PID, its process
+// is taken for the writer if it started before `path` was last changed; PID 1 never is, because
+// each container has one.
 bool has_living_writer(const std::filesystem::path& path, const Temporary& temporary);
 
 }  // namespace scaletrain::core

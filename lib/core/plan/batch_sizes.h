@@ -1,8 +1,9 @@
-// How many samples each step of a training has, as a pure function of the step.
+// Global batch size of each optimizer step, as a pure function of the step.
 //
-// A batch may grow (Brown et al., Language Models are Few-Shot Learners, 2020, appendix B) as
-// Megatron-LM's --rampup-batch-size says: by `increment` at a time, each size for as many samples,
-// up to the whole batch after `samples`. A step has the size that holds where it begins.
+// Batch size ramp-up works as Megatron-LM's --rampup-batch-size (Brown et al., Language Models are
+// Few-Shot Learners, 2020, appendix B): the batch starts with `start` samples and grows by
+// `increment` until it has its full size. The ramp takes `samples` training samples, the same
+// number for each size. A step has the size that is valid at its first sample.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,22 @@
 namespace scaletrain::core {
 
 struct BatchRamp {
-  std::int64_t start = 0, increment = 0;  // samples of a step, and so many more each time
-  std::int64_t samples = 0;               // over which it grows
+  std::int64_t start = 0, increment = 0;  // samples in the first step; growth at a time
+  std::int64_t samples = 0;               // length of the ramp
   bool operator==(const BatchRamp&) const = default;
 };
 
 class BatchSizes {
  public:
-  // Steps of so many samples, and of the last size on.
+  // Consecutive steps with the same batch size.
   struct Stage {
     std::int64_t first_step = 0, first_sample = 0, batch = 0;
   };
 
-  // Why a batch cannot grow so to `global`; "": it can.
+  // Returns why `ramp` cannot reach the batch size `global`; "" if it can.
   static const char* why_not(std::int64_t global, const BatchRamp& ramp);
 
-  // A `ramp` can grow to `global`.
+  // `ramp` must be able to reach `global` (why_not).
   explicit BatchSizes(std::int64_t global, const std::optional<BatchRamp>& ramp = std::nullopt);
 
   const std::vector<Stage>& stages() const { return stages_; }  // in order; the last has no end

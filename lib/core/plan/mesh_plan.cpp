@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lib/core/error.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::core {
 namespace {
@@ -33,19 +34,20 @@ void check_fit(int world_size, const MeshSizes& sizes) {
   const Asked asked = multiply(sizes);
   if (sizes.replica) {
     if (asked.ranks == world_size) return;
-    throw RecipeError(
-        "/parallel",
-        fmt::format("{} ranks are not the {} of {}", world_size, asked.ranks, asked.text),
-        fmt::format("start {} ranks, or leave out \"replica\", which then takes all "
-                    "ranks that are left",
-                    asked.ranks));
+    throw RecipeError("/parallel",
+                      fmt::format("{} {} not the {} of {}", counted(world_size, "rank"),
+                                  world_size == 1 ? "is" : "are", asked.ranks, asked.text),
+                      fmt::format("start {}, or leave out \"replica\", which then takes all "
+                                  "ranks that are left",
+                                  counted(asked.ranks, "rank")));
   }
   if (world_size % asked.ranks == 0) return;
   const std::int64_t below = world_size / asked.ranks * asked.ranks;
   const std::int64_t above = below + asked.ranks;
   throw RecipeError(
       "/parallel",
-      fmt::format("{} ranks are not a multiple of {} = {}", world_size, asked.ranks, asked.text),
+      fmt::format("{} {} not a multiple of {} = {}", counted(world_size, "rank"),
+                  world_size == 1 ? "is" : "are", asked.ranks, asked.text),
       below == 0 ? fmt::format("start {} ranks, or make one of these smaller", above)
                  : fmt::format("start {} or {} ranks, or change one of these", below, above));
 }

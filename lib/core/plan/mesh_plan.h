@@ -26,7 +26,7 @@ namespace scaletrain::core {
 enum class Axis { kPipe, kReplica, kShard, kContext, kTensor };
 inline constexpr std::size_t kAxes = 5;
 
-// As a recipe names it: "pipeline", "replica", "shard", "context", "tensor".
+// Returns the axis's name in a recipe: "pipeline", "replica", "shard", "context", "tensor".
 const char* axis_name(Axis axis);
 
 // The axes of the data coordinate.
@@ -61,7 +61,7 @@ class MeshPlan {
 
   int world_size() const { return world_size_; }
   int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
-  // Ranks along these axes together.
+  // Returns the product of the sizes of `axes`.
   int size(std::initializer_list<Axis> axes) const;
   // Data coordinates: how many different batches make a micro-step.
   int readers() const { return size(kDataAxes); }

@@ -1,10 +1,10 @@
-// Pipeline schedules: each rank's order of work on a step's micro-batches, as data, which
-// lib/core/plan/schedule_proof.h proves before they run.
+// Pipeline schedules: the order in which each rank runs the forward and backward passes of a step's
+// micro-batches. lib/core/plan/schedule_proof.h checks a schedule for deadlocks before it runs.
 //
 // A rank has one stage of the model, or several that are called its chunks: chunk c of rank r is
-// stage c x ranks + r, so that what a stage gives goes to the next rank, and from the last rank on
-// to the first. In every schedule each stage takes its micro-batches in ascending order, backward
-// too: gradients are added up as one process adds them.
+// stage c x ranks + r. Each stage therefore sends its output to the next rank, and the last rank to
+// the first. In every schedule each stage takes its micro-batches in ascending order, backward
+// too, so that gradients are summed in the same order as in one process.
 #pragma once
 
 #include <optional>

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lib/core/error.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::core {
 namespace {
@@ -94,7 +95,8 @@ class Paper {
   // Each stage takes each micro-batch once in each direction, in order.
   void check_actions() const {
     if (static_cast<int>(schedule_.size()) != shape_.ranks) {
-      refuse(shape_.ranks, fmt::format("{} rows for {} ranks", schedule_.size(), shape_.ranks));
+      refuse(shape_.ranks, fmt::format("{} for {}", counted(std::ssize(schedule_), "row"),
+                                       counted(shape_.ranks, "rank")));
     }
     for (std::size_t rank = 0; rank < schedule_.size(); ++rank) {
       // Micro-batches that were run so far, by chunk and work.
@@ -118,9 +120,9 @@ class Paper {
           continue;
         }
         refuse(static_cast<int>(rank),
-               fmt::format("chunk {} has {} forwards, {} backwards, {} of inputs and {} of weights "
-                           "of {} micro-batches",
-                           chunk, of_chunk[0], whole, input, weight, shape_.micros));
+               fmt::format("chunk {} has {}, {}, {} of inputs and {} of weights of {}", chunk,
+                           counted(of_chunk[0], "forward"), counted(whole, "backward"), input,
+                           weight, counted(shape_.micros, "micro-batch")));
       }
     }
   }

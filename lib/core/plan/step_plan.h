@@ -1,8 +1,8 @@
 // Position in the epochs where each step of a training begins, as a pure function of the step.
 //
-// An epoch ends where the next step's batch does not fit into what is left of it; that tail is left
-// out. While a batch grows (lib/core/plan/batch_sizes.h) an epoch therefore has more steps than
-// later.
+// An epoch ends when fewer samples are left than the next step's batch needs; these last samples
+// are dropped. During a batch size ramp-up (lib/core/plan/batch_sizes.h) an epoch therefore has
+// more steps than later.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace scaletrain::core {
 // none, or only a zombie, which its parent has not reaped.
 std::int64_t start_ticks(pid_t pid);
 
-// Start of a process by the wall clock, in seconds since 1970; 0 as above.
+// Returns the start time of a process in seconds since 1970; 0 if the process is gone or a zombie.
 double start_time(pid_t pid);
 
 // Kernel's id of this boot.

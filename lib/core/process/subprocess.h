@@ -81,12 +81,12 @@ class Process {
   Descriptor pidfd_;
 };
 
-// Reaps the children of this process that have ended and that it did not start: it has adopted
-// them. Comes to its end at one of `ours`, which their owners wait for.
+// Reaps adopted orphans: ended children that this process did not start. Stops at the first ended
+// process of `ours`, which its owner reaps.
 void reap_strangers(const std::vector<pid_t>& ours);
 
-// The executable file that `name` means: itself when it has a slash, else the first on PATH;
-// nullopt where there is none.
+// Returns the executable file for `name`: `name` itself if it has a slash, else the first match on
+// PATH; nullopt if there is none.
 std::optional<std::string> find_program(const std::string& name);
 
 }  // namespace scaletrain::core

@@ -6,8 +6,8 @@
 
 namespace scaletrain::core {
 
-// True if the file of a path or URL is named as a compressed tar. Output of a command (pipe:) is
-// not: its files are the command's business.
+// True if the file name of a path or URL ends as a compressed tar does (".tar.gz", ".tgz",
+// ".tar.zst"). Always false for the output of a command ("pipe:"), which is read as it comes.
 bool is_compressed(std::string_view path);
 
 // The name of the tar in a shard: base_name(), and of a compressed one without that ending:

@@ -8,6 +8,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/data/set/classes_file.h"
 #include "lib/data/set/folder.h"
@@ -41,8 +42,8 @@ void check_count(const std::vector<const recipe::Source*>& sources, std::int64_t
   if (before == 0 || before == shards) return;
   throw core::DataError(
       core::shown_path(sources.front()->shards.front()),
-      fmt::format("is the first of {} shards, and there were {} before the run was resumed", shards,
-                  before),
+      fmt::format("is the first of {}, and there were {} before the run was resumed",
+                  core::counted(shards, "shard"), before),
       "a position of the streamed order counts the samples of these shards: put the old ones "
       "back, or start a new run");
 }

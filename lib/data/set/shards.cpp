@@ -143,8 +143,8 @@ class ShardDataset : public Dataset {
     const auto count = static_cast<std::int64_t>(shard.index->entries().size());
     if (shard.known >= 0 && shard.known != count) {
       throw core::DataError(shard.place,
-                            fmt::format("has {} samples, and had {} before the run was resumed",
-                                        count, shard.known.load()),
+                            fmt::format("has {}, and had {} before the run was resumed",
+                                        core::counted(count, "sample"), shard.known.load()),
                             "the shard was changed: put the old one back, or start a new run");
     }
     shard.known = count;

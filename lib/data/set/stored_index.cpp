@@ -9,6 +9,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text/hash.h"
+#include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/storage/block_reader.h"
 
@@ -92,8 +93,9 @@ void StoredIndex::build(const std::string& shard_path, const storage::Object& sh
       },
       excluded, 1, rule, &left_out);
   if (left_out > 0) {
-    core::warn("{}: {} samples without an image or a label are left out (data.bad_samples)",
-               core::shown_path(shard_path), left_out);
+    core::warn("{}: {} without an image or a label {} left out (data.bad_samples)",
+               core::shown_path(shard_path), core::counted(left_out, "sample"),
+               left_out == 1 ? "is" : "are");
   }
 }
 

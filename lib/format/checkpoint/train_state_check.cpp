@@ -1,11 +1,13 @@
 #include "lib/format/checkpoint/train_state_check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 
 #include "lib/core/error.h"
@@ -194,6 +196,19 @@ void check_mesh(const TrainState& state, const std::string& place) {
   refuse(state, &state.expert, place, fmt::format("is {} of {} ranks", state.expert, most));
 }
 
+// The first units of pipeline stages ascend from 0, and each rank of the pipeline has as many
+// stages.
+void check_stages(const TrainState& state, const std::string& place) {
+  const std::vector<std::int64_t>& begins = state.stage_begins;
+  if (begins.empty()) return;
+  const std::int64_t ranks = state.mesh.empty() ? 1 : state.mesh.front();
+  const bool ascends = std::ranges::adjacent_find(begins, std::greater_equal{}) == begins.end();
+  if (begins.front() == 0 && ascends && std::ssize(begins) % ranks == 0) return;
+  refuse(state, &begins, place,
+         fmt::format("is [{}], which are not the first units of the stages of {} pipeline ranks",
+                     fmt::join(begins, ", "), ranks));
+}
+
 // Names of versions and devices are shown to people.
 void check_texts(const TrainState& state, const std::string& place) {
   for (const std::string* text : {&state.best_by, &state.stopping_by, &state.plateau_by,
@@ -277,6 +292,7 @@ void check_state(const TrainState& state, const std::string& place) {
   check_shards(state, place);
   check_layout(state, place);
   check_mesh(state, place);
+  check_stages(state, place);
   check_texts(state, place);
   check_copies(state, place);
 }

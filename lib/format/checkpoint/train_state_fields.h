@@ -66,6 +66,8 @@ struct TrainState {
   // Budget of recompute.budget_mb (0: none), and the units it chose for activation checkpointing.
   std::int64_t recompute_budget_mb = 0;
   std::vector<std::string> recomputed_units;
+  // Pipeline stages of equal time: the number of each stage's first unit; {}: not measured.
+  std::vector<std::int64_t> stage_begins;
   std::vector<std::int64_t> shard_sizes;    // streamed order: samples by shard, -1: not known yet
   std::vector<std::int64_t> shard_digests;  // streamed order: data::Dataset::shard_digest() each
   nlohmann::json schedule =
@@ -142,6 +144,7 @@ void visit_fields(State& state, const Visit& visit) {
   visit("auto_per_device", state.auto_per_device, kLater);
   visit("recompute_budget_mb", state.recompute_budget_mb, kLater);
   visit("recomputed_units", state.recomputed_units, kLater);
+  visit("stage_begins", state.stage_begins, kLater);
   visit("shard_sizes", state.shard_sizes, FieldRule{.lowest = -1, .later = true});
   visit("shard_digests", state.shard_digests, FieldRule{.lowest = -1, .later = true});
   visit("schedule", state.schedule, kAlways);

@@ -70,8 +70,9 @@ class PickleMachine {
   // Takes `bytes` bytes; where they begin.
   std::size_t skip(std::uint64_t bytes) {
     if (bytes > pickle_.bytes.size() - position_) {
-      refuse("is cut off: the opcode at byte {} needs {} bytes more", at_,
-             bytes - (pickle_.bytes.size() - position_));
+      const std::uint64_t missing = bytes - (pickle_.bytes.size() - position_);
+      refuse("is cut off: the opcode at byte {} needs {} {} more", at_, missing,
+             missing == 1 ? "byte" : "bytes");
     }
     const std::size_t begin = position_;
     position_ += bytes;
@@ -240,7 +241,8 @@ class PickleMachine {
       case PickleGlobalKind::kDtype:
         break;
     }
-    refuse("refuses to call {} with {} values at byte {}", global->name, items.size(), at_);
+    refuse("refuses to call {} with {} at byte {}", global->name,
+           core::counted(std::ssize(items), "value"), at_);
   }
 
   // Ignores the attribute _metadata that module.state_dict() sets on its dict.
@@ -254,8 +256,8 @@ class PickleMachine {
 
   void stop() {
     if (stack_.size() != 1 || !marks_.empty()) {
-      refuse("ends with {} values and {} marks, where 1 value is expected", stack_.size(),
-             marks_.size());
+      refuse("ends with {} and {}, where 1 value is expected",
+             core::counted(std::ssize(stack_), "value"), core::counted(std::ssize(marks_), "mark"));
     }
     pickle_.root = stack_.back();
     stopped_ = true;

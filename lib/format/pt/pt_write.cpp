@@ -105,8 +105,9 @@ void PtWriter::add(const std::string& name, std::string_view dtype,
   if (!is_known || static_cast<std::size_t>(expected) != bytes.size() || !core::is_utf8(name) ||
       names_.count(name) != 0) {
     throw core::InternalError(
-        "PtWriter::add", fmt::format("tensor \"{}\" of dtype {} and shape [{}] comes with {} bytes",
-                                     name, dtype, fmt::join(shape, ","), bytes.size()));
+        "PtWriter::add",
+        fmt::format("tensor \"{}\" of dtype {} and shape [{}] comes with {}", name, dtype,
+                    fmt::join(shape, ","), core::counted(std::ssize(bytes), "byte")));
   }
   const std::string key = std::to_string(names_.size());
   names_.insert(name);

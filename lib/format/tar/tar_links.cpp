@@ -12,7 +12,7 @@
 namespace scaletrain::format {
 namespace {
 
-constexpr std::size_t kType = 156, kLinkName = 157, kLinkNameBytes = 100;  // in a header block
+constexpr std::size_t kLinkType = 156, kLinkName = 157, kLinkNameBytes = 100;  // in a header block
 
 std::string_view up_to_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
@@ -41,16 +41,16 @@ std::optional<TarLink> TarLinks::link_of(const TarMember& member) const {
     return text;
   };
   const std::string block = text_at(member.data - kTarBlock, kTarBlock);
-  if (block[kType] != '1' && block[kType] != '2') return std::nullopt;
-  TarLink link{block[kType] == '1',
+  if (block[kLinkType] != '1' && block[kLinkType] != '2') return std::nullopt;
+  TarLink link{block[kLinkType] == '1',
                std::string(up_to_nul(std::string_view(block).substr(kLinkName, kLinkNameBytes)))};
   // Extended headers that stand before the member's own, each a block and its data.
   for (std::int64_t at = member.begin; at < member.data - kTarBlock;) {
     const std::string before = text_at(at, kTarBlock);
     const std::int64_t bytes = parse_tar_header(std::as_bytes(std::span(before))).bytes;
     const std::int64_t data = at + kTarBlock;
-    if (before[kType] == 'K') link.target = up_to_nul(text_at(data, bytes));
-    if (before[kType] == 'x') {
+    if (before[kLinkType] == 'K') link.target = up_to_nul(text_at(data, bytes));
+    if (before[kLinkType] == 'x') {
       std::string target = pax_target(text_at(data, bytes));
       if (!target.empty()) link.target = std::move(target);
     }

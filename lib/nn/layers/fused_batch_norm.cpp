@@ -18,21 +18,21 @@ constexpr DeviceOperator<std::tuple<Tensor, Tensor, Tensor>(
     const Tensor& input, const std::optional<Tensor>& residual, const Tensor& weight,
     const Tensor& bias, const std::optional<Tensor>& running_mean,
     const std::optional<Tensor>& running_variance, double momentum, double eps, bool relu)>
-    kForward("scaletrain::fused_batch_norm");
+    kBatchNormForward("scaletrain::fused_batch_norm");
 constexpr DeviceOperator<std::tuple<Tensor, Tensor, Tensor, Tensor>(
     const Tensor& gradient, const Tensor& input, const std::optional<Tensor>& output,
     const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& inverse_deviation,
     bool relu, bool of_input)>
-    kBackward("scaletrain::fused_batch_norm_backward");
+    kBatchNormBackward("scaletrain::fused_batch_norm_backward");
 
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input,
                         const std::optional<Tensor>& residual, const Tensor& weight,
                         const Tensor& bias, const FusedBatchNorm& options) {
-    const auto [output, mean, inverse_deviation] =
-        kForward(input, residual, weight, bias, if_defined(options.running_mean),
-                 if_defined(options.running_variance), options.momentum, options.eps, options.relu);
+    const auto [output, mean, inverse_deviation] = kBatchNormForward(
+        input, residual, weight, bias, if_defined(options.running_mean),
+        if_defined(options.running_variance), options.momentum, options.eps, options.relu);
     // Only the output shows if the sum with a residual was positive.
     const bool keeps_output = residual && options.relu;
     context->save_for_backward(
@@ -47,8 +47,8 @@ class Fused : public torch::autograd::Function<Fused> {
     const bool relu = context->saved_data["relu"].toBool();
     const Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
     const auto [of_input, of_sum, of_weight, of_bias] =
-        kBackward(gradient, saved[0], if_defined(saved[5]), saved[1], saved[2], saved[3], saved[4],
-                  relu, context->needs_input_grad(0));
+        kBatchNormBackward(gradient, saved[0], if_defined(saved[5]), saved[1], saved[2], saved[3],
+                           saved[4], relu, context->needs_input_grad(0));
     const bool had_residual = context->saved_data["residual"].toBool();
     const Tensor of_residual = had_residual ? (relu ? of_sum : gradient) : Tensor();
     return {of_input, of_residual, of_weight, of_bias, Tensor()};
@@ -76,7 +76,7 @@ bool fused_batch_norm_takes(const Tensor& input, const Tensor& residual, const T
        residual.device() != input.device() || residual.sizes() != input.sizes())) {
     return false;
   }
-  return kForward.exists();
+  return kBatchNormForward.exists();
 }
 
 Tensor fused_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,

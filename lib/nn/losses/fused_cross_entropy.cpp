@@ -14,22 +14,22 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr DeviceOperator<std::tuple<Tensor, Tensor>(const Tensor& logits, const Tensor& targets)>
-    kForward("scaletrain::fused_cross_entropy");
+    kCrossEntropyForward("scaletrain::fused_cross_entropy");
 constexpr DeviceOperator<Tensor(const Tensor& factor, const Tensor& logits, const Tensor& targets,
                                 const Tensor& log_sums)>
-    kBackward("scaletrain::fused_cross_entropy_backward");
+    kCrossEntropyBackward("scaletrain::fused_cross_entropy_backward");
 
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& logits, const Tensor& targets) {
-    const auto [losses, log_sums] = kForward(logits, targets);
+    const auto [losses, log_sums] = kCrossEntropyForward(logits, targets);
     context->save_for_backward({logits, targets, log_sums});
     return losses.sum();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    return {kBackward(gradients[0], saved[0], saved[1], saved[2]), Tensor()};
+    return {kCrossEntropyBackward(gradients[0], saved[0], saved[1], saved[2]), Tensor()};
   }
 };
 
@@ -38,7 +38,8 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
 bool fused_cross_entropy_takes(const Tensor& logits, const Tensor& targets) {
   return logits.is_cuda() && logits.dim() == 2 && logits.numel() > 0 && logits.stride(1) == 1 &&
          logits.stride(0) >= logits.size(1) && has_kernels_for(logits.scalar_type()) &&
-         targets.scalar_type() == at::kLong && targets.is_contiguous() && kForward.exists();
+         targets.scalar_type() == at::kLong && targets.is_contiguous() &&
+         kCrossEntropyForward.exists();
 }
 
 Tensor fused_cross_entropy(const Tensor& logits, const Tensor& targets) {

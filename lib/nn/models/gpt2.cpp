@@ -29,7 +29,7 @@ using at::Tensor;
 using units::Context;
 using units::Flow;
 
-constexpr double kStd = 0.02;
+constexpr double kGpt2Std = 0.02;
 constexpr double kEps = 1e-5;
 
 struct Gpt2Config {
@@ -110,7 +110,7 @@ class Gpt2 : public Model {
       : dropout_(config.dropout),
         heads_(config.heads),
         head_dim_(config.head_dim()),
-        last_std_(kStd / std::sqrt(2 * static_cast<double>(config.depth))),
+        last_std_(kGpt2Std / std::sqrt(2 * static_cast<double>(config.depth))),
         tokens_(register_module("wte", std::make_shared<Embedding>(config.vocabulary, config.dim))),
         positions_(
             register_module("wpe", std::make_shared<Embedding>(config.positions, config.dim))) {
@@ -151,7 +151,8 @@ class Gpt2 : public Model {
   void initialise(const std::string& name, const Tensor& logical,
                   at::Generator generator) const override {
     if (logical.dim() == 2) {
-      logical.normal_(0, name.ends_with("c_proj.weight") ? last_std_ : kStd, std::move(generator));
+      logical.normal_(0, name.ends_with("c_proj.weight") ? last_std_ : kGpt2Std,
+                      std::move(generator));
     } else if (name.ends_with(".bias")) {
       logical.zero_();
     } else {

@@ -25,7 +25,7 @@ using at::Tensor;
 using units::Context;
 using units::Flow;
 
-constexpr double kStd = 0.02;
+constexpr double kLlamaStd = 0.02;
 constexpr std::int64_t kHiddenMultiple = 256;
 
 }  // namespace
@@ -172,7 +172,7 @@ std::vector<units::Unit> Llama::units() {
 void Llama::initialise(const std::string& name, const Tensor& logical,
                        at::Generator generator) const {
   if (logical.dim() == 2) {
-    logical.normal_(0, kStd, std::move(generator));
+    logical.normal_(0, kLlamaStd, std::move(generator));
   } else {
     Model::initialise(name, logical, std::move(generator));
   }

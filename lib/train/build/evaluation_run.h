@@ -17,10 +17,10 @@ struct StoredModel {
   std::string weights = {};
 };
 
-// Joins the other ranks and builds what `recipe`, the checkpoint's own, needs to look at `split`,
-// or at no set of the recipe. The training set is not opened, and there is neither optimizer nor
-// schedule; batches have /batch/per_device samples on any number of ranks. Rank 0 reads the model
-// and the state. Every rank calls it at once. Throws what the modules throw.
+// Joins the other ranks and builds what the evaluation of a checkpoint needs, without training set,
+// optimizer and schedule. `recipe` is the checkpoint's. `split` is the set to open; nullopt opens
+// none. Batches have /batch/per_device samples on each rank. Rank 0 reads the model and the state.
+// Collective. Throws the errors of data, model and checkpoint.
 std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerEnv& env,
                                       const StoredModel& stored, std::optional<task::Split> split,
                                       const nn::Factories& models = nn::built_in_factories());

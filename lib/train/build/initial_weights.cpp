@@ -1,12 +1,18 @@
 #include "lib/train/build/initial_weights.h"
 
+#include <optional>
+#include <string>
+
 #include "lib/checkpoint/weights.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/log.h"
 #include "lib/core/text/glob.h"
+#include "lib/core/text/url.h"
 #include "lib/exchange/compare_weights.h"
 #include "lib/exchange/weights_classes.h"
 #include "lib/format/tar/class_names.h"
+#include "lib/format/tokens/token_card.h"
+#include "lib/storage/stores.h"
 #include "lib/train/build/initial_weights_head.h"
 #include "lib/train/model/replicate.h"
 #include "lib/train/run/whole_tensors.h"
@@ -22,6 +28,7 @@ void load(Run& run, const NamedTensors& tensors) {
       weights, run.learner.model->weight_rules(), tensors,
       [&run] { run.beat.enter(core::Phase::kStarting); },
       [&](const format::WeightFiles& files) {
+        check_tokenizer_at_url(run.recipe, files);
         run.weights_differences = exchange::differences_from_weights(run.recipe, files);
         const bool by_number = run.sets.train.set->classes().empty() ||
                                core::matches_any(weights.allow_other, "class_names");
@@ -41,6 +48,18 @@ void load(Run& run, const NamedTensors& tensors) {
 }
 
 }  // namespace
+
+void check_tokenizer_at_url(const recipe::Recipe& recipe, const format::WeightFiles& files) {
+  const storage::Stores stores(recipe.storage, std::nullopt);
+  exchange::check_tokenizer_at_url(
+      recipe, files, [&stores](const std::string& path) -> std::optional<std::string> {
+        // Nothing lies beside the output of a command or of a query.
+        if (core::url_scheme(path) == "pipe" || path.find('?') != std::string::npos) {
+          return std::nullopt;
+        }
+        return storage::read_if_there(stores.of(path), path, format::kMaxTokenCardBytes);
+      });
+}
 
 void take_weights(Run& run) {
   if (!run.recipe.model.weights) return;

@@ -23,7 +23,7 @@ namespace {
 constexpr double kAskEveryS = 0.5;  // seconds between checks for other ranks' stops
 
 // Slots that are summed beside the task's sums.
-enum Slot : std::int64_t { kSkipped, kTerminate, kInterrupt, kSlots };
+enum EvaluationSlot : std::int64_t { kEvalSkipped, kEvalTerminate, kEvalInterrupt, kEvalSlots };
 
 // Decides if evaluation must stop now; asks the other ranks now and then.
 class StopCheck {
@@ -137,7 +137,7 @@ EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   dist::Group& world = run.mesh->world();
   const auto doubles = at::TensorOptions(at::kDouble).device(world.device());
   const std::int64_t sum_count = run.task->sum_count();
-  const at::Tensor slots = at::zeros({kSlots}, doubles);
+  const at::Tensor slots = at::zeros({kEvalSlots}, doubles);
   Totals own_totals{.sums = at::zeros({sum_count}, doubles),
                     .scores = ScoreRows(run.task->score_columns())};
   EvalResult result;
@@ -146,22 +146,23 @@ EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   kept.put_back();
   if (has_weights) run.engine->weights_changed();
 
-  slots[kSkipped].add_(static_cast<double>(result.bad_samples.size()));
+  slots[kEvalSkipped].add_(static_cast<double>(result.bad_samples.size()));
   if (cut_short && core::stop_reason() != core::StopReason::kNone) {
-    slots[core::stop_reason() == core::StopReason::kInterrupt ? kInterrupt : kTerminate].add_(1);
+    slots[core::stop_reason() == core::StopReason::kInterrupt ? kEvalInterrupt : kEvalTerminate]
+        .add_(1);
   }
   const at::Tensor all = at::cat({own_totals.sums, slots});
   world.all_reduce_sum(all, "evaluation sums").wait();
   const at::Tensor host = world.to_host(all);
   const std::span<const double> totals(host.const_data_ptr<double>(),
-                                       static_cast<std::size_t>(sum_count + kSlots));
+                                       static_cast<std::size_t>(sum_count + kEvalSlots));
   const auto count = static_cast<std::size_t>(sum_count);
   const at::Tensor scores = of_last_stage(run, own_totals.scores.gather(run.mesh->data()));
   result.measures = run.task->finish(split, totals.first(count), scores);
   result.count = static_cast<std::int64_t>(totals[task::Task::kTargets]);
-  result.skipped = static_cast<std::int64_t>(totals[count + kSkipped]);
-  if (totals[count + kTerminate] > 0) result.stop = core::StopReason::kTerminate;
-  if (totals[count + kInterrupt] > 0) result.stop = core::StopReason::kInterrupt;
+  result.skipped = static_cast<std::int64_t>(totals[count + kEvalSkipped]);
+  if (totals[count + kEvalTerminate] > 0) result.stop = core::StopReason::kTerminate;
+  if (totals[count + kEvalInterrupt] > 0) result.stop = core::StopReason::kInterrupt;
   return result;
 }
 

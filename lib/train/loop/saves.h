@@ -29,20 +29,19 @@ class Saves {
   // step's and the step's before it, by rank 0's clock.
   bool due(std::int64_t step, double seconds_before, double seconds, bool asked) const;
 
-  // Begins to write where training stands, on rank 0 or on all ranks, unless that was done. Every
-  // rank calls it.
+  // Starts an asynchronous save of the current step, unless that step was saved. Collective.
   void save();
-  // Called before anything that save() has given on is changed (checkpoint::Saver).
+  // Call before modifying tensors of a pending save (checkpoint::Saver).
   void await_copies();
-  // The checkpoint of this step is written once more: its state has changed.
+  // Makes the next save() write this step again, because its state has changed.
   void forget() { saved_step_ = -1; }
 
-  // Reports what has become durable. Throws what a write has thrown; where the run goes on without
-  // its checkpoint (checkpoint.on_failure), warns of that.
+  // Reports saves that have become durable. A failed write throws its error, or is a warning if the
+  // recipe says that the run goes on (checkpoint.on_failure).
   void look();
-  // Waits until all of it is durable, on all ranks, then for the copy in the second place, for
-  // `copy_limit_s` at most where training is stopped. Throws what a write has thrown, also where
-  // the run has gone on without the newest.
+  // Waits until every save is durable on all ranks, then for the remote copy (checkpoint.mirror),
+  // at most `copy_limit_s` seconds if it is set. Throws the error of a failed write, even if the
+  // run has gone on after it.
   void finish(std::optional<double> copy_limit_s = std::nullopt);
   // Finishes after training has failed: a failed write is only a warning.
   void finish_after_failure();

@@ -86,7 +86,7 @@ class Trainer {
   Saves saves_;
   std::int64_t validated_step_ = -1;
   bool validates_ = false, saves_now_ = false;  // when the replicas have exchanged
-  bool save_asked_ = false;                     // rank 0 asked, since the last checkpoint
+  bool save_asked_ = false;  // rank 0 has requested a checkpoint since the last one
   const std::vector<std::vector<std::int64_t>> lost_before_;  // positions, before this process
   std::set<int> lost_replicas_;                               // lost in this process, reported
   int skipped_in_a_row_ = 0;  // without those of a loss scale that was too high

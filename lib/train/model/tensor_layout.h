@@ -26,10 +26,10 @@ struct PartOfModel {
   units::TensorParts parts;  // its slices of the full tensors
 };
 
-// The recipe's model, freshly initialised, as far as this rank of `mesh` has it, on the CPU: each
-// parameter starts as the part of what it is on one rank. `mesh` outlives the model; without one,
-// or with a tensor axis of 1, it is the whole model. Throws core::RecipeError ("/parallel/tensor:
-// ...") where it cannot be cut in so many parts.
+// Builds this rank's tensor-parallel part of the recipe's model on the CPU, freshly initialised:
+// each parameter is the slice of the value that one rank would have. Without `mesh`, or with a
+// tensor axis of 1, builds the full model. `mesh` must outlive the model. Throws core::RecipeError
+// ("/parallel/tensor: ...") if the model cannot be divided among so many ranks.
 PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
                       const nn::Factories& models, Values values = Values::kInitial);
 

@@ -5,8 +5,9 @@
 
 namespace scaletrain::train {
 
-// Sets their number, 0: LibTorch's own choice, and starts them, before others take what the system
-// allows: where it refuses one, OpenMP ends the process, and a thread of ours is an exception.
+// Sets the number of LibTorch's intra-op threads, 0 for its own choice, and starts them. Call it
+// before other threads start: if the system's limit on threads is reached, OpenMP aborts the
+// process, while our own threads throw an exception.
 void start_cpu_threads(std::int64_t threads);
 
 }  // namespace scaletrain::train

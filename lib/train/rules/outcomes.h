@@ -65,10 +65,11 @@ class Outcomes {
     reads_.send(sums);
     facts_.push_back(std::move(facts));
   }
-  // The oldest step's outcome that is due, each once: of the step pushed last, or when late of the
-  // one before it. nullopt: none is.
+  // Returns the outcome of the step pushed last, or of the one before it if `late`, each once;
+  // nullopt if none is due.
   std::optional<Outcome> next() { return reads_.is_due() ? drain() : std::nullopt; }
-  // The oldest, held back or not: called until it is nullopt before a save, an evaluation, a stop.
+  // Returns the oldest outcome, due or not; nullopt if there is none. Call it until nullopt before
+  // a save, an evaluation or a stop.
   std::optional<Outcome> drain() {
     if (reads_.waiting() == 0) return std::nullopt;
     Outcome outcome{std::move(facts_.front()), reads_.take()};

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lib/core/log.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::train {
 namespace {
@@ -85,7 +86,8 @@ void Profile::step_ended() {
 void Profile::finish() {
   if (is_recording_) return write();
   if (asked_ && begun_ <= asked_->after) {
-    core::warn("/profile: training ended after {} steps, before the first of the trace", begun_);
+    core::warn("/profile: training ended after {}, before the first of the trace",
+               core::counted(begun_, "step"));
   }
 }
 
@@ -102,8 +104,8 @@ void Profile::write() {
     core::warn("/profile: {} could not be written", file_.string());
     return;
   }
-  say_(fmt::format("profile: {} steps are in {}{}", ended_, file_.string(),
-                   longest(*result, device_)));
+  say_(fmt::format("profile: {} {} in {}{}", core::counted(ended_, "step"),
+                   ended_ == 1 ? "is" : "are", file_.string(), longest(*result, device_)));
 }
 
 }  // namespace scaletrain::train

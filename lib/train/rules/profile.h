@@ -1,5 +1,5 @@
-// A trace of what a rank computes in some steps: each operation of LibTorch, and on a GPU each
-// kernel and copy, by Kineto as torch.profiler has it. The file is for ui.perfetto.dev or
+// Profiler: records a rank's steps with Kineto, as torch.profiler does. The trace has each
+// operation of LibTorch, and on a GPU each kernel and copy. Open it in ui.perfetto.dev or
 // chrome://tracing.
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace scaletrain::train {
 
-// On a CPU Kineto does not say that it found no GPU. While no other thread reads the environment.
+// Keeps Kineto from logging on a CPU that it found no GPU. Sets an environment variable: call it
+// before other threads start.
 void silence_profiler(at::Device device);
 
 class Profile {
@@ -28,10 +29,10 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  // Before each step, by the thread that makes it.
+  // Call before each step, on the thread that runs it.
   void step_begins();
-  // After each. After the last profiled step it writes the file; `say` gets its path and, on a GPU,
-  // the slowest kernels. A failed write is a warning.
+  // Call after each step. After the last profiled step it writes the file; `say` gets its path and,
+  // on a GPU, the slowest kernels. A failed write is a warning.
   void step_ended();
   // After training: writes the steps recorded so far, or warns that none were reached.
   void finish();

@@ -19,9 +19,9 @@ class ScoreRows {
   // `position` of the set. They stay on the device until gather().
   void add(const at::Tensor& rows, std::int64_t position);
 
-  // The rows of all ranks of `group`, [samples, columns] fp32 on the host of each, in the order of
-  // the samples; undefined with 0 columns. Every rank calls it; they may have different numbers of
-  // rows.
+  // Gathers the rows of all ranks of `group`: [samples, columns], fp32, on the host, sorted by
+  // sample. Returns an undefined tensor for 0 columns. Collective; ranks may have different numbers
+  // of rows.
   at::Tensor gather(dist::Group& group) const;
 
  private:

@@ -14,20 +14,20 @@ namespace scaletrain::train {
 // One rank's contribution to the consensus on a step; sums over the ranks after the all-reduce.
 struct Vote {
   double targets = 0;  // sum over the step's micro-batches: task::Task::weight_of()
-  core::StopReason stop = core::StopReason::kNone;  // the strongest that any rank heard
+  core::StopReason stop = core::StopReason::kNone;  // strongest signal of any rank
   std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
   std::int64_t skipped = 0;                         // bad samples
   double trained_s = 0;  // rank 0's clock, so that all ranks see the same time
-  bool save = false;     // rank 0 asks for a checkpoint behind this step
+  bool save = false;     // rank 0 requests a checkpoint after this step
 };
 
 class VoteExchange {
  public:
-  // Starts the exchange of `own` and of `loss_sum`, a 0-dim double on the group's device; every
-  // rank calls it at the same point of a step. Only queues work.
+  // Starts an asynchronous all-reduce of `own` and of `loss_sum`, a 0-dim double on the group's
+  // device. Collective: all ranks call it at the same point of a step.
   VoteExchange(dist::Group& group, const Vote& own, const at::Tensor& loss_sum);
 
-  // The sums over the ranks, kSize doubles on the device, when the exchange is over.
+  // Waits for the all-reduce and returns the sums over the ranks: kSize doubles on the device.
   const at::Tensor& sums();
 
   static constexpr std::int64_t kSize = 9;

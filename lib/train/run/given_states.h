@@ -11,10 +11,11 @@
 
 namespace scaletrain::train {
 
-// On rank 0; empty elsewhere, and where nothing was wished.
+// States of decoupled replicas that rank 0 received. Empty on other ranks, and if none were
+// requested.
 struct GivenStates {
   std::map<std::string, at::Tensor> tensors = {};  // [replicas, ...], on the host
-  // The replicas that have given theirs; others' are rank 0's.
+  // Replicas that sent a state. Rows of the others are copies of rank 0's replica.
   std::vector<std::int64_t> there = {};
 
   bool empty() const { return there.empty(); }

@@ -9,15 +9,16 @@
 
 namespace scaletrain::train {
 
-// Returns its parameters and buffers by name, of sharded ones the local shard unless that is empty;
-// the run's own tensors. Call the engine's weights_changed() after changing them.
+// Returns the parameters and buffers of this rank by name, without copying. A sharded parameter is
+// represented by its local shard, and is left out if that is empty. After changing a tensor, call
+// the engine's weights_changed().
 NamedTensors held_tensors(const Run& run);
 
-// How they are cut; nullopt: they are not, and the tensors are the model's.
+// Returns how the held tensors are sharded; nullopt if each rank holds the full model.
 std::optional<checkpoint::Cut> cut_of(const Run& run);
-// Ranks of a shard axis and the stages of a pipeline cut a model, each has something of it for a
-// checkpoint; tensor ranks alone do not, which gather what they have whole, unless their replicas
-// train alone: then each has a state of its own.
+// True if each rank writes its own shard to a checkpoint: with ZeRO/FSDP sharding, with pipeline
+// stages, and with tensor parallelism in decoupled replicas. Tensor-parallel ranks otherwise gather
+// the full tensors first.
 bool is_cut(const Run& run);
 // Returns the tensor-parallel shards that ranks gather for a file; {}: none, or each rank writes
 // its own shard.

@@ -39,7 +39,7 @@ struct Run {
   Sets sets;
   Length length;
   Learner learner;
-  std::unique_ptr<engine::Pipeline> pipeline;  // null without one (lib/train/run/stages.h)
+  std::unique_ptr<engine::Pipeline> pipeline;  // null without pipeline parallelism
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<parallel::ReplicaSync> sync;  // null where each step exchanges gradients
@@ -60,13 +60,13 @@ struct Run {
   bool only_trains() const { return sync && sync->is_apart() && mesh->replica() != 0; }
   double lr() const;                           // learning rate of the next step
   std::optional<double> weight_decay() const;  // for the next step; nullopt: constant
-  // The parameters that are trained, by name.
+  // Returns the trainable parameters by name.
   NamedTensors trained() const;
-  // This rank's own of a mean.
+  // Returns the EMA or SWA buffers that `mean` keeps on this rank.
   NamedTensors buffers_of(const optim::Mean& mean) const;
-  // The machine's, on which everything that is done is a beat of saving.
+  // Returns the system's disk, with a heartbeat of the saving phase at each operation.
   core::WatchedDisk disk() const;
-  // On rank 0 the checkpoints' folder, which other nodes may not have.
+  // Returns the folder of the checkpoints. Other nodes than that of rank 0 may not have it.
   std::filesystem::path checkpoints() const;
 };
 

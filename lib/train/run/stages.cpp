@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "lib/core/log.h"
+#include "lib/core/text/text.h"
 #include "lib/dist/device.h"
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
@@ -160,6 +162,7 @@ void keep_own(const engine::Pipeline& pipeline, std::vector<units::NamedParamete
   }
 }
 
+// Logs each stage with its share of the costs, which are 0 for a division from the checkpoint.
 void report(const engine::Stages& stages, const std::vector<units::Unit>& units,
             const std::vector<double>& costs, const std::string& balance) {
   const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
@@ -167,25 +170,60 @@ void report(const engine::Stages& stages, const std::vector<units::Unit>& units,
     const auto begin = static_cast<std::ptrdiff_t>(stages.begin(stage));
     const auto end = static_cast<std::ptrdiff_t>(stages.end(stage));
     const double own = std::accumulate(costs.begin() + begin, costs.begin() + end, 0.0);
-    core::log("pipeline: stage {} has {} units, {} to {}, {:.0f} % of the {}", stage, end - begin,
-              units[stages.begin(stage)].name, units[stages.end(stage) - 1].name,
-              all > 0 ? 100 * own / all : 0, balance);
+    const std::string share =
+        all > 0 ? fmt::format("{:.0f} % of the {}", 100 * own / all, balance) : "as before";
+    core::log("pipeline: stage {} has {}, {} to {}, {}", stage, core::counted(end - begin, "unit"),
+              units[stages.begin(stage)].name, units[stages.end(stage) - 1].name, share);
   }
+}
+
+// Returns the stages of the checkpoint that the run resumes, if it has as many of this model.
+std::optional<engine::Stages> stored_stages(const Run& run, const std::vector<units::Unit>& units,
+                                            int stages) {
+  const std::vector<std::int64_t>& begins = run.state.stage_begins;
+  if (std::ssize(begins) != stages || begins.back() >= std::ssize(units)) return std::nullopt;
+  return engine::Stages(units, std::vector<std::size_t>(begins.begin(), begins.end()));
+}
+
+// Divides the units by measured time, or as the checkpoint did. run.state keeps the division.
+engine::Stages stages_of_time(Run& run, const std::vector<units::Unit>& units, int count) {
+  std::optional<engine::Stages> stages = stored_stages(run, units, count);
+  std::vector<double> costs(units.size(), 0.0);
+  if (!stages) {
+    costs = measured_costs(run, units);
+    stages.emplace(units, costs, count);
+  }
+  run.state.stage_begins.clear();
+  for (int stage = 0; stage < count; ++stage) {
+    run.state.stage_begins.push_back(static_cast<std::int64_t>(stages->begin(stage)));
+  }
+  if (run.group->rank() == 0) report(*stages, units, costs, "time");
+  return *std::move(stages);
+}
+
+engine::Stages stages_of_parameters(Run& run, const std::vector<units::Unit>& units, int count) {
+  const std::vector<double> costs = engine::parameter_costs(units, *run.learner.model);
+  engine::Stages stages(units, costs, count);
+  if (run.group->rank() == 0) report(stages, units, costs, "parameters");
+  run.state.stage_begins.clear();
+  return stages;
 }
 
 }  // namespace
 
 std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units) {
   const recipe::Parallel& asked = run.recipe.parallel;
-  if (asked.pipeline == 1) return nullptr;
+  if (asked.pipeline == 1) {
+    run.state.stage_begins.clear();
+    return nullptr;
+  }
   nn::Model& model = *run.learner.model;
   const core::PipelineShape shape = asked.pipeline_shape(1);
-  const std::vector<double> costs =
-      asked.balance == "time" ? measured_costs(run, units) : engine::parameter_costs(units, model);
   engine::PipelineParts parts{.kind = asked.pipeline_kind(),
                               .chunks = shape.chunks,
-                              .stages = engine::Stages(units, costs, shape.stages())};
-  if (run.group->rank() == 0) report(parts.stages, units, costs, asked.balance);
+                              .stages = asked.balance == "time"
+                                            ? stages_of_time(run, units, shape.stages())
+                                            : stages_of_parameters(run, units, shape.stages())};
   if (parts.kind == core::PipelineKind::kZeroBubble) {
     parts.deferred = defer_weights(model, wanted_at_once(run, units));
   }

@@ -15,25 +15,25 @@
 
 namespace scaletrain::train {
 
-// The pipeline that the recipe asks for, null where it asks for none. To balance stages by time, it
-// times each unit with a batch that training then reads again. Every rank calls it. `units`: the
-// model's as the layout runs them.
+// Makes the pipeline that the recipe asks for; null if it asks for none. Stages of equal time are
+// those of run.state if it has as many; otherwise a forward pass of the training set's next batch
+// times each unit. run.state keeps them for checkpoints. Collective. `units`: the model's units in
+// the parallel layout.
 std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units);
 
 // Makes the parallel strategy of the run's parameters, used by `units`, of this rank's stages.
 std::unique_ptr<parallel::Placement> make_placement(Run& run,
                                                     const std::vector<units::Unit>& units);
 
-// Gives the memory of the parameters of a pipeline's other stages back: nobody may look at them any
-// more.
+// Frees the parameters that only other pipeline stages use. They must not be accessed afterwards.
 void drop_other_stages(Run& run);
 
-// Gives the buffers of `contents`, of which each rank of a pipeline has what its stages know, all
-// ranks as they should be; nothing to do without a pipeline. Every rank calls it.
+// Broadcasts the buffers of `contents` (such as BatchNorm statistics) from the stage that updates
+// each to all ranks of the pipeline. No-op without a pipeline. Collective.
 void share_buffers(Run& run, checkpoint::Contents& contents);
 
-// The last stage's `rows`, [rows, columns] on the host, on all ranks of its pipeline; theirs may be
-// empty. Without a pipeline `rows` itself.
+// Broadcasts the last stage's `rows`, [rows, columns] on the host, to all ranks of its pipeline;
+// the argument of the other ranks is ignored. Without a pipeline, returns `rows`.
 at::Tensor of_last_stage(const Run& run, const at::Tensor& rows);
 
 }  // namespace scaletrain::train

@@ -86,17 +86,18 @@ struct StepParts {
 
 class StepRunner {
  public:
-  // `late`: what comes of a step is known when the next one is queued.
+  // `late`: the result of a step is read back asynchronously, after the next step was queued.
   StepRunner(StepParts parts, bool late);
 
-  // Queues step number `step` (from 0) at learning rate `lr`, on a CPU runs it; `trained_s`
-  // is this rank's training time. A `weight_decay` holds from here on. `save`: this rank asks for a
-  // checkpoint behind the step. Reads no value of a tensor.
+  // Queues optimizer step `step` (from 0) with learning rate `lr`; on a CPU, runs it. `trained_s`
+  // is this rank's training time in seconds. `weight_decay` replaces the optimizer's from this step
+  // on. `save`: this rank requests a checkpoint after the step. Does not synchronize with the
+  // device.
   void run(std::int64_t step, double lr, double trained_s,
            std::optional<double> weight_decay = std::nullopt, bool save = false);
 
-  // The oldest step's result that is due, each once: of the step that was run last, or when late of
-  // the one before it. nullopt: none is.
+  // Returns the result of the last step, or of the one before it if `late`, each result once;
+  // nullopt if none is due.
   std::optional<StepResult> next();
   // The oldest, due or not: called until it is nullopt before a save, an evaluation and a stop.
   std::optional<StepResult> drain();

@@ -11,9 +11,11 @@
 #include "lib/engine/engine.h"
 #include "lib/engine/recompute.h"
 #include "lib/engine/stages.h"
+#include "lib/exchange/known_of_weights.h"
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/ranks.h"
 #include "lib/task/task.h"
+#include "lib/train/build/initial_weights.h"
 #include "lib/train/model/context_layout.h"
 #include "lib/train/model/expert_layout.h"
 #include "lib/train/model/learner.h"
@@ -47,6 +49,9 @@ void check_units_of(const recipe::Recipe& recipe, const dist::Mesh& mesh, Learne
 
 void check_model(recipe::Recipe recipe, int world_size, const nn::Factories& models) {
   const recipe::Recipe as_here = without_devices(std::move(recipe));
+  if (as_here.model.weights) {
+    check_tokenizer_at_url(as_here, exchange::files_to_look_at(as_here.model.weights->path));
+  }
   const core::MeshPlan plan(world_size, as_here.parallel.mesh());
   const recipe::BatchPlan batch = recipe::plan_batch(as_here, world_size);
   const auto network =

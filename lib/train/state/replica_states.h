@@ -20,16 +20,16 @@ struct Run;
 // State request: the purpose for which rank 0 needs the states.
 enum class Wish : std::int32_t { kNothing, kEvaluation, kSave };
 
-// Fills run.replicas, which then stands for where training is. Every rank of every replica that is
-// there calls it once behind an exchange; the wish is that of rank 0's replica.
+// Fills run.replicas with the states of all replicas at the current step. Collective over the ranks
+// of all live replicas, once after an outer step. The `wish` of rank 0's replica counts.
 void share_states(Run& run, Wish wish);
 
 // Returns all replicas' states whose names begin with `prefix`, named without it.
 std::map<std::string, at::Tensor> states_of(const GivenStates& replicas, const std::string& prefix);
 
 // Averages this rank's tensors, named `prefix` + name in run.replicas, over the replicas that were
-// present: floating-point ones as new tensors, copies of this rank's otherwise. `others`: averages
-// over that group's ranks too, each of which calls it.
+// present: floating-point tensors are averaged, others are copied from this rank. With `others`,
+// averages over the ranks of that group too; then it is collective.
 std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas,
                                                      const std::string& prefix,
                                                      const std::map<std::string, at::Tensor>& own,

@@ -15,6 +15,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text/json_text.h"
+#include "lib/core/text/text.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/format/checkpoint/checkpoint_weights.h"
@@ -181,9 +182,10 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
         "/batch",
         fmt::format("the global batch is {}, the checkpoint's was {}", run.batch.global,
                     run.state.global_batch),
-        fmt::format("start {} ranks (--nproc), as it had, or set {{\"global\": {}, "
-                    "\"per_device\": N}} with N a divisor for {} ranks",
-                    run.state.world_size, run.state.global_batch, run.group->world_size()));
+        fmt::format("start {} (--nproc), as it had, or set {{\"global\": {}, "
+                    "\"per_device\": N}} with N a divisor for {}",
+                    core::counted(run.state.world_size, "rank"), run.state.global_batch,
+                    core::counted(run.group->world_size(), "rank")));
   }
   if (run.state.batch_ramp != numbers_of(run.batch.ramp)) {
     throw core::RecipeError(

@@ -13,14 +13,14 @@
 
 namespace scaletrain::train {
 
-// state.json of `checkpoint`, which rank 0 reads: other nodes may not have the folder. Every rank
-// calls it.
+// Reads state.json of `checkpoint` on rank 0 and broadcasts it, because other nodes may not have
+// the folder. Collective.
 format::TrainState state_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint);
 
-// The class names of `checkpoint` (classes.json), read and called in the same way.
+// Reads the class names of `checkpoint` (classes.json) on rank 0 and broadcasts them. Collective.
 format::ClassNames classes_of_rank_0(dist::Group& group, const std::filesystem::path& checkpoint);
 
-// As state.json has it (format::ramp_of()).
+// Returns `ramp` as the list of numbers in state.json (format::ramp_of()).
 std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp);
 
 // Fills the model on rank 0 and the optimizer on all ranks from `checkpoint`, whose state

@@ -11,6 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/text/text.h"
 #include "lib/dist/device.h"
 #include "lib/dist/out_of_memory.h"
 #include "lib/recipe/ranks.h"
@@ -64,7 +65,8 @@ class Search {
     std::string text = "a step takes " + shown(chosen);
     const auto next = bytes_.upper_bound(chosen);
     if (next != bytes_.end()) {
-      text += fmt::format(", one of {} samples {}", next->first, megabytes(next->second));
+      text += fmt::format(", one of {} {}", core::counted(next->first, "sample"),
+                          megabytes(next->second));
     }
     if (run_.recipe.batch.memory_mb) {
       text += fmt::format(", and batch.memory_mb allows {}", *run_.recipe.batch.memory_mb);
@@ -144,8 +146,8 @@ void choose_per_device(Run& run, const core::WorkerEnv& env, const nn::Factories
   if (chosen == 0) {
     throw core::OutOfMemoryError(
         "/batch/per_device",
-        fmt::format("not even a step of {} samples at a time fits: it takes {}", candidates.front(),
-                    search.shown(candidates.front())),
+        fmt::format("not even a step of {} at a time fits: it takes {}",
+                    core::counted(candidates.front(), "sample"), search.shown(candidates.front())),
         dist::kLessMemory);
   }
   batch.per_device = run.state.auto_per_device = chosen;

@@ -211,7 +211,7 @@ TEST_CASE("sizes that do not divide the ranks are refused with what would fit") 
         "  start 4 ranks, or leave out \"replica\", which then takes all ranks that are left");
   CHECK(refusal(8, {.pipe = 1, .replica = 2, .shard = 4, .tensor = 1}).empty());
   CHECK(refusal(1, {.pipe = 65536, .replica = {}, .shard = 65536, .tensor = 1}) ==
-        "/parallel: 1 ranks are not a multiple of 4294967296 = pipeline 65536 x shard 65536\n"
+        "/parallel: 1 rank is not a multiple of 4294967296 = pipeline 65536 x shard 65536\n"
         "  start 4294967296 ranks, or make one of these smaller");
 }
 

@@ -126,7 +126,7 @@ TEST_CASE("a schedule in which ranks wait for each other is refused") {
 TEST_CASE("a schedule that leaves something out, or takes it twice or out of order, is refused") {
   const PipelineShape shape{.ranks = 1, .micros = 2};
   CHECK(refusal({{forward(0), forward(1), backward(0)}}, shape) ==
-        "pipeline schedule: rank 0: chunk 0 has 2 forwards, 1 backwards, 0 of inputs and 0 of "
+        "pipeline schedule: rank 0: chunk 0 has 2 forwards, 1 backward, 0 of inputs and 0 of "
         "weights of 2 micro-batches");
   CHECK(refusal({{forward(0), forward(1), backward(1), backward(0)}}, shape) ==
         "pipeline schedule: rank 0: backward of micro-batch 1, chunk 0 is not in ascending order");
@@ -134,7 +134,7 @@ TEST_CASE("a schedule that leaves something out, or takes it twice or out of ord
         "pipeline schedule: rank 0: forward of micro-batch 0, chunk 0 is not in ascending order");
   CHECK(refusal({{forward(2)}}, shape) ==
         "pipeline schedule: rank 0: forward of micro-batch 2, chunk 0 is not there");
-  CHECK(refusal({}, shape) == "pipeline schedule: rank 1: 0 rows for 1 ranks");
+  CHECK(refusal({}, shape) == "pipeline schedule: rank 1: 0 rows for 1 rank");
 }
 
 TEST_CASE("a schedule whose messages would be matched wrongly is refused") {

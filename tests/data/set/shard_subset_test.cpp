@@ -24,7 +24,7 @@ recipe::Source shards_of(const TemporaryFolder& folder, const std::vector<int>& 
   return source;
 }
 
-std::vector<std::string> samples_of(const Dataset& dataset) {
+std::vector<std::string> kept_samples(const Dataset& dataset) {
   std::vector<std::string> result;
   for (std::int64_t shard = 0; shard < dataset.shard_count(); ++shard) {
     for (std::int64_t i = 0; i < dataset.shard_size(shard); ++i) {
@@ -53,9 +53,9 @@ TEST_CASE("a limit of a lazy set opens as few shards as hold it, and takes alike
   CHECK(opened(*dataset) == 3);
   CHECK(dataset->known_sizes().size() == 8);  // of the shards as they are stored
   CHECK(dataset->open_digests().size() == 8);
-  const std::vector<std::string> samples = samples_of(*dataset);
+  const std::vector<std::string> samples = kept_samples(*dataset);
   CHECK(std::set(samples.begin(), samples.end()).size() == 60);
-  CHECK(samples == samples_of(*open_dataset(source, "", {.lazy = true})));
+  CHECK(samples == kept_samples(*open_dataset(source, "", {.lazy = true})));
 }
 
 TEST_CASE("shards that are smaller than the others give all that they have") {
@@ -66,7 +66,7 @@ TEST_CASE("shards that are smaller than the others give all that they have") {
   std::vector<std::int64_t> sizes = shard_sizes(*dataset);
   CHECK(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) == 70);
   std::map<std::string, int> by_shard;
-  for (const std::string& sample : samples_of(*dataset)) {
+  for (const std::string& sample : kept_samples(*dataset)) {
     ++by_shard[sample.substr(0, sample.find('/'))];
   }
   for (const auto& [name, count] : by_shard) {
@@ -84,7 +84,7 @@ TEST_CASE("a limit above what a lazy set has is all of it") {
   source.limit = 1000;
   const auto dataset = open_dataset(source, "", {.lazy = true});
   CHECK(dataset->size() == 10);
-  const std::vector<std::string> samples = samples_of(*dataset);
+  const std::vector<std::string> samples = kept_samples(*dataset);
   CHECK(std::set(samples.begin(), samples.end()).size() == 10);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("a resume that knows the sizes chooses the same samples and opens noth
   const auto dataset =
       open_dataset(source, "", {.lazy = true, .shard_sizes = before->known_sizes()});
   CHECK(dataset->open_digests() == std::vector<std::int64_t>(4, -1));
-  CHECK(samples_of(*dataset) == samples_of(*before));
+  CHECK(kept_samples(*dataset) == kept_samples(*before));
 }
 
 TEST_CASE("messages name the shard that a sample of a lazy subset is from") {

@@ -206,7 +206,7 @@ TEST_CASE("a position of the streamed order means nothing in another number of s
   CHECK(message_of([&] {
           open_dataset(source, "", {.lazy = true, .shard_sizes = {3, -1}});
         }) == path +
-                  ": is the first of 1 shards, and there were 2 before the run was resumed\n"
+                  ": is the first of 1 shard, and there were 2 before the run was resumed\n"
                   "  a position of the streamed order counts the samples of these shards: put the "
                   "old ones back, or start a new run");
 }

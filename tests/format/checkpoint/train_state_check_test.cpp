@@ -170,6 +170,21 @@ TEST_CASE("each field that cannot be true beside the others is named") {
        [](TrainState& state) {
          state.bucket_layout = {{1}, {1}};
        }},
+      {"stage_begins: is [1, 3], which are not the first units of the stages of 1 pipeline ranks",
+       [](TrainState& state) {
+         state.stage_begins = {1, 3};
+       }},
+      {"stage_begins: is [0, 2, 2], which are not the first units of the stages of 1 pipeline "
+       "ranks",
+       [](TrainState& state) {
+         state.stage_begins = {0, 2, 2};
+       }},
+      {"stage_begins: is [0, 2, 3], which are not the first units of the stages of 2 pipeline "
+       "ranks",
+       [](TrainState& state) {
+         state.mesh = {2, 1, 1, 1};
+         state.stage_begins = {0, 2, 3};
+       }},
       {"schedule: is of step 30, and /step is 50",
        [](TrainState& state) { state.schedule["step"] = 30; }},
       {"scaler: is of step 49, and /step is 50",

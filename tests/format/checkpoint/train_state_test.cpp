@@ -50,6 +50,7 @@ TrainState make_state() {
           .auto_per_device = 8,
           .recompute_budget_mb = 512,
           .recomputed_units = {"h.0", "h.2"},
+          .stage_begins = {0, 2},
           .shard_sizes = {350, -1, 0},
           .shard_digests = {(std::int64_t{1} << 52) - 1, -1, 0},
           .schedule = {{"step", 1200}, {"lr", 0.001}},
@@ -102,13 +103,14 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.auto_per_device == 8);
   CHECK(read.recompute_budget_mb == 512);
   CHECK(read.recomputed_units == std::vector<std::string>{"h.0", "h.2"});
+  CHECK(read.stage_begins == std::vector<std::int64_t>{0, 2});
   CHECK(read.index_digest == "0f0f");
   CHECK(read.set_digest == "00ff");
   CHECK(read.shard_sizes == std::vector<std::int64_t>{350, -1, 0});
   CHECK(read.shard_digests == make_state().shard_digests);
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 54);  // what TrainState has, and format
+  CHECK(nlohmann::json::parse(text).size() == 55);  // what TrainState has, and format
 }
 
 TEST_CASE("state.json keeps the ramp of a batch and the place in the epoch") {
@@ -200,7 +202,7 @@ TEST_CASE("the state of a writer that knew less is read") {
                         "\"set_samples\":1400,\"index_digest\":\"0f0f\","
                         "\"set_digest\":\"00ff\","
                         "\"per_device\":16,\"auto_per_device\":8,\"recompute_budget_mb\":512,"
-                        "\"recomputed_units\":[\"h.0\",\"h.2\"],"
+                        "\"recomputed_units\":[\"h.0\",\"h.2\"],\"stage_begins\":[0,2],"
                         "\"shard_sizes\":[350,-1,0],\"shard_digests\":[4503599627370495,-1,0],",
                         "");
   const TrainState state = parse_state(text, "state.json");
@@ -211,6 +213,7 @@ TEST_CASE("the state of a writer that knew less is read") {
   CHECK(state.set_samples == 0);
   CHECK(state.auto_per_device == 0);
   CHECK(state.recomputed_units.empty());
+  CHECK(state.stage_begins.empty());
   CHECK(state.shard_sizes.empty());
   CHECK(state.shard_digests.empty());
   CHECK(state.index_digest.empty());

@@ -153,7 +153,7 @@ TEST_CASE("a pickle that breaks a rule is refused") {
            {"t", "takes a mark that is not there at byte 2"},
            {"", "ends with 0 values and 0 marks, where 1 value is expected"},
            {"NN", "ends with 2 values and 0 marks, where 1 value is expected"},
-           {"N(", "ends with 1 values and 1 marks, where 1 value is expected"},
+           {"N(", "ends with 1 value and 1 mark, where 1 value is expected"},
            {"N.N", "goes on behind its end at byte 4"},
            {"h\1", "recalls value 1 before it is kept at byte 2"},
            {"q\1", "takes a value that is not there at byte 2"},
@@ -171,7 +171,7 @@ TEST_CASE("a pickle that breaks a rule is refused") {
            {"NN\x93", "has a name that is no text at byte 4"},
            {"N)R", "calls what is no name at byte 4"},
            {ordered + "NR", "calls what is no name at byte 28"},
-           {ordered + "N\x85R", "refuses to call collections.OrderedDict with 1 values at byte 29"},
+           {ordered + "N\x85R", "refuses to call collections.OrderedDict with 1 value at byte 29"},
            {test::pickled_global("torch", "FloatStorage") + ")R",
             "refuses to call torch.FloatStorage with 0 values at byte 23"},
            {"NNb", "refuses to set the members of an object at byte 4"},
@@ -179,11 +179,11 @@ TEST_CASE("a pickle that breaks a rule is refused") {
            {"\x80\x02N", "refuses the unknown opcode 0x80 at byte 2"}}) {
     CHECK(pickle_problem(test::pickle_of(opcodes)) == problem);
   }
-  CHECK(pickle_problem("") == "is cut off: the opcode at byte 0 needs 1 bytes more");
+  CHECK(pickle_problem("") == "is cut off: the opcode at byte 0 needs 1 byte more");
   CHECK(pickle_problem("N.") == "does not begin as a pickle of protocol 2 or later");
   CHECK(pickle_problem("\x80\x01N.") == "is a pickle of protocol 1, where 2 to 5 are read");
   CHECK(pickle_problem("\x80\x06N.") == "is a pickle of protocol 6, where 2 to 5 are read");
-  CHECK(pickle_problem("\x80\x02N") == "is cut off: the opcode at byte 3 needs 1 bytes more");
+  CHECK(pickle_problem("\x80\x02N") == "is cut off: the opcode at byte 3 needs 1 byte more");
 }
 
 TEST_CASE("what would run is refused by its name") {

@@ -94,7 +94,7 @@ TEST_CASE("a tensor that cannot be is the caller's mistake") {
   CHECK(write_problem({{"a", "F4", {0}, ""}}) ==
         "tensor \"a\" of dtype F4 and shape [0] comes with 0 bytes");
   CHECK(write_problem({{"\xff", "U8", {1}, "1"}}) ==
-        "tensor \"\xff\" of dtype U8 and shape [1] comes with 1 bytes");
+        "tensor \"\xff\" of dtype U8 and shape [1] comes with 1 byte");
   CHECK(write_problem({{"a", "U8", {1}, "1"}, {"a", "U8", {1}, "1"}}) ==
-        "tensor \"a\" of dtype U8 and shape [1] comes with 1 bytes");
+        "tensor \"a\" of dtype U8 and shape [1] comes with 1 byte");
 }

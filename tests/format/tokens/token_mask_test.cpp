@@ -11,7 +11,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-ReadAt reader_of(const std::string& bytes) {
+ReadAt mask_reader_of(const std::string& bytes) {
   return [&bytes](std::int64_t offset, std::span<std::byte> out) {
     std::memcpy(out.data(), bytes.data() + offset, out.size());
   };
@@ -19,7 +19,8 @@ ReadAt reader_of(const std::string& bytes) {
 
 std::string mask_error(const std::string& bytes, std::int64_t tokens) {
   return message_of([&] {
-    check_mask("a.bin.mask", static_cast<std::int64_t>(bytes.size()), tokens, reader_of(bytes));
+    check_mask("a.bin.mask", static_cast<std::int64_t>(bytes.size()), tokens,
+               mask_reader_of(bytes));
   });
 }
 
@@ -32,7 +33,7 @@ const std::string kTenBits("stmask1\n\x0a\0\0\0\0\0\0\0\x07\x02", 18);
 TEST_CASE("a mask is a bit a token, the lowest of a byte first, behind 16 bytes") {
   CHECK(encode_mask(kTenTokens) == kTenBits);
   CHECK(encode_mask({}) == std::string("stmask1\n\0\0\0\0\0\0\0\0", 16));
-  CHECK_NOTHROW(check_mask("a.bin.mask", 18, 10, reader_of(kTenBits)));
+  CHECK_NOTHROW(check_mask("a.bin.mask", 18, 10, mask_reader_of(kTenBits)));
   CHECK(token_mask_path("s3://b/a-000001.bin") == "s3://b/a-000001.bin.mask");
 }
 
@@ -43,7 +44,7 @@ TEST_CASE("any part of a mask is read") {
   for (std::size_t first = 0; first < mask.size(); ++first) {
     for (std::size_t count = 0; first + count <= mask.size(); ++count) {
       std::vector<std::uint8_t> part(count, 7);
-      read_mask(static_cast<std::int64_t>(first), part, reader_of(bytes));
+      read_mask(static_cast<std::int64_t>(first), part, mask_reader_of(bytes));
       CHECK((part ==
              std::vector<std::uint8_t>(mask.begin() + static_cast<std::ptrdiff_t>(first),
                                        mask.begin() + static_cast<std::ptrdiff_t>(first + count))));
@@ -75,6 +76,6 @@ TEST_CASE("a mask leaves out all targets where no token of a window but its firs
     std::vector<std::uint8_t> mask(11, 1);
     mask[free] = 0;
     const std::string bytes = encode_mask(mask);
-    CHECK(any_target(runs, 2, reader_of(bytes)) == (free != 0 && free != 5 && free != 10));
+    CHECK(any_target(runs, 2, mask_reader_of(bytes)) == (free != 0 && free != 5 && free != 10));
   }
 }

@@ -70,6 +70,47 @@ TEST_CASE("nodes that are of no use to each other are warned of") {
         "lost with it; ");
 }
 
+TEST_CASE("no node accepts a checkpoint of a step that rank 0 has not begun") {
+  NodeMemory first({}, 1, test::kSecret), second({}, 1, test::kSecret);
+  const std::vector<std::string> all{first.address(), second.address()};
+  const core::Descriptor file = core::make_beat_file();
+  core::Beat beat(file.get());
+  first.go_on(3, all, 0);
+  first.follow_rank_0(file.get());
+  second.go_on(3, all, 1);
+  const std::atomic<bool> never = false;
+  const auto finish = [&](const NodeMemory& node, std::int64_t step) {
+    replica::Peer peer(replica::parse_addresses(node.address(), test::kSecret).front(), never);
+    return test::message_of<core::StoppedError>([&] { peer.finish("save", step, "{}"); });
+  };
+  for (const NodeMemory* const node : {&first, &second}) {
+    CHECK(finish(*node, 3) == "nothing was thrown");
+    CHECK(finish(*node, 4) ==
+          "the memory of node 127.0.0.1: step 4 is beyond step 3, the last one that rank 0 has "
+          "begun");
+  }
+  beat.begin_step(5);
+  for (const NodeMemory* const node : {&first, &second}) {
+    CHECK(finish(*node, 5) == "nothing was thrown");
+    CHECK(finish(*node, 100'000).find("step 100000 is beyond step 5") != std::string::npos);
+  }
+}
+
+TEST_CASE("a node whose leader does not answer accepts no checkpoint") {
+  NodeMemory node({}, 1, test::kSecret);
+  std::string lost;
+  {
+    const NodeMemory leader({}, 1, test::kSecret);
+    lost = leader.address();
+  }
+  node.go_on(3, {lost, node.address()}, 1);
+  const std::atomic<bool> never = false;
+  replica::Peer peer(replica::parse_addresses(node.address(), test::kSecret).front(), never);
+  CHECK(test::message_of<core::StoppedError>([&] {
+          peer.finish("save", 3, "{}");
+        }).find("does not know the step of rank 0: ") != std::string::npos);
+}
+
 TEST_CASE("a node's memory is found by its address, and what it has comes into the run's folder") {
   const test::TemporaryFolder run, other;
   NodeMemory own({"127.0.0.1"}, 1, test::kSecret),

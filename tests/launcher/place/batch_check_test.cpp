@@ -50,7 +50,7 @@ TEST_CASE("the ranks of a pipeline share a data coordinate, and need a micro-bat
   recipe.parallel.pipeline = 2;
   CHECK(batch_text(plan_batch(recipe, 4), 4) == "64 = 8 x 4 x 2 groups of 2 ranks");
   CHECK(refusal(recipe, 16) ==
-        "/batch: 1 micro-batches of a step are fewer than the 2 ranks of the pipeline\n"
+        "/batch: 1 micro-batch of a step is fewer than the 2 ranks of the pipeline\n"
         "  use at least 2, better 4 times as many; one is 64 samples of the global batch");
 }
 

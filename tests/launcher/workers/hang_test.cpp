@@ -6,12 +6,11 @@
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using scaletrain::core::BeatCollective;
-using scaletrain::core::Phase;
 
 namespace scaletrain::launcher {
 namespace {
 
-RankView view(int rank, Phase phase, std::int64_t collectives, double silent_s) {
+RankView view(int rank, core::Phase phase, std::int64_t collectives, double silent_s) {
   RankView result{.rank = rank, .local_rank = rank, .pid = 100 + rank};
   result.silent = std::chrono::duration<double>(silent_s);
   result.beat.phase = phase;
@@ -30,18 +29,24 @@ std::string told(const RankView& behind, bool alone = false) {
 }
 
 TEST_CASE("behind is the rank with the fewest collectives, however long the others wait") {
-  CHECK(find_behind({view(0, Phase::kCollective, 812, 9), view(1, Phase::kData, 811, 8)}) == 1);
-  CHECK(find_behind({view(0, Phase::kData, 811, 8), view(1, Phase::kCollective, 812, 9)}) == 0);
+  CHECK(find_behind(
+            {view(0, core::Phase::kCollective, 812, 9), view(1, core::Phase::kData, 811, 8)}) == 1);
+  CHECK(find_behind(
+            {view(0, core::Phase::kData, 811, 8), view(1, core::Phase::kCollective, 812, 9)}) == 0);
 }
 
 TEST_CASE("of ranks with as many collectives it is the one that waits for nobody") {
-  CHECK(find_behind({view(0, Phase::kCollective, 812, 9), view(1, Phase::kCompute, 812, 8)}) == 1);
-  CHECK(find_behind({view(0, Phase::kJoining, 0, 9), view(1, Phase::kStarting, 0, 9)}) == 1);
-  CHECK(find_behind({view(0, Phase::kSaving, 812, 1), view(1, Phase::kSaving, 812, 2)}) == 1);
+  CHECK(find_behind({view(0, core::Phase::kCollective, 812, 9),
+                     view(1, core::Phase::kCompute, 812, 8)}) == 1);
+  CHECK(find_behind(
+            {view(0, core::Phase::kJoining, 0, 9), view(1, core::Phase::kStarting, 0, 9)}) == 1);
+  CHECK(find_behind(
+            {view(0, core::Phase::kSaving, 812, 1), view(1, core::Phase::kSaving, 812, 2)}) == 1);
 }
 
 TEST_CASE("a process that was stopped is to blame, whatever it had reached") {
-  auto views = std::vector{view(0, Phase::kData, 810, 9), view(1, Phase::kCollective, 812, 8)};
+  auto views =
+      std::vector{view(0, core::Phase::kData, 810, 9), view(1, core::Phase::kCollective, 812, 8)};
   views[1].stopped = true;
   CHECK(find_behind(views) == 1);
 }
@@ -54,12 +59,13 @@ bool hung(const RankView& behind, double job_silent_s) {
 }
 
 TEST_CASE("who waits for nobody is judged by its own silence") {
-  CHECK_FALSE(hung(view(0, Phase::kData, 1, 1.9), 1.9));
-  CHECK(hung(view(0, Phase::kData, 1, 2.1), 0));
+  CHECK_FALSE(hung(view(0, core::Phase::kData, 1, 1.9), 1.9));
+  CHECK(hung(view(0, core::Phase::kData, 1, 2.1), 0));
 }
 
 TEST_CASE("who waits for others has more time, and is not judged while any rank beats") {
-  for (const Phase phase : {Phase::kCollective, Phase::kJoining, Phase::kWaiting}) {
+  for (const core::Phase phase :
+       {core::Phase::kCollective, core::Phase::kJoining, core::Phase::kWaiting}) {
     CHECK_FALSE(hung(view(0, phase, 1, 4.9), 4.9));
     CHECK(hung(view(0, phase, 1, 5.1), 5.1));
     CHECK_FALSE(hung(view(0, phase, 1, 1000), 4.9));  // another node saves for long
@@ -67,22 +73,23 @@ TEST_CASE("who waits for others has more time, and is not judged while any rank 
 }
 
 TEST_CASE("a rank that others have overtaken waits for nobody, whatever its phase") {
-  RankView overtaken = view(1, Phase::kCollective, 811, 2.1);
+  RankView overtaken = view(1, core::Phase::kCollective, 811, 2.1);
   overtaken.others_ahead = true;
   CHECK(hung(overtaken, 0));
   CHECK(told(overtaken) == "rank 1 on host b never arrived at all-reduce 812 of step 120 (vote)");
 }
 
 TEST_CASE("the verdict names what the rank did not reach") {
-  CHECK(told(view(5, Phase::kData, 811, 9)) ==
+  CHECK(told(view(5, core::Phase::kData, 811, 9)) ==
         "rank 5 on host b never arrived at all-reduce 812 of step 120 (vote)");
-  CHECK(told(view(5, Phase::kData, 900, 9)) ==
+  CHECK(told(view(5, core::Phase::kData, 900, 9)) ==
         "rank 5 on host b never arrived at collective 901 of step 120");
-  CHECK(told(view(5, Phase::kStarting, 0, 9)) == "rank 5 on host b never joined");
-  CHECK(told(view(5, Phase::kJoining, 0, 9)) ==
+  CHECK(told(view(5, core::Phase::kStarting, 0, 9)) == "rank 5 on host b never joined");
+  CHECK(told(view(5, core::Phase::kJoining, 0, 9)) ==
         "rank 5 on host b waits for the others to join, and no rank of this node is behind it");
-  CHECK(told(view(0, Phase::kData, 0, 9), true) == "rank 0 on host b stands still in step 120");
-  CHECK(told(view(5, Phase::kCollective, 812, 9)) ==
+  CHECK(told(view(0, core::Phase::kData, 0, 9), true) ==
+        "rank 0 on host b stands still in step 120");
+  CHECK(told(view(5, core::Phase::kCollective, 812, 9)) ==
         "rank 5 on host b waits in all-reduce 812 of step 120, and no rank of this node is behind "
         "it");
 }
@@ -95,7 +102,7 @@ TEST_CASE("a program's own words are told, with nothing that could change the te
   program.text = "";
   CHECK(describe_silence(program) ==
         "silent for 2.0 s, it never wrote to its beat file (SCALETRAIN_BEAT_FILE)");
-  CHECK(describe_silence(view(1, Phase::kData, 811, 2.04)) ==
+  CHECK(describe_silence(view(1, core::Phase::kData, 811, 2.04)) ==
         "silent for 2.0 s in data, step 120, 811 collectives entered");
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("micro-batches that a schedule cannot take are refused with numbers th
         "--set batch.accumulate: 6 micro-batches of a step are no multiple of "
         "the 4 ranks of an interleaved pipeline\n"
         "  use 4 or 8, or another schedule");
-  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2"}).find("1 micro-batches") !=
+  CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2"}).find("1 micro-batch") !=
         std::string::npos);
 }
 

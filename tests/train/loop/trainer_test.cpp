@@ -35,7 +35,7 @@ std::string lines_of(const std::string& folder) {
     auto json = nlohmann::json::parse(line);
     if (json.at("event") == "checkpoint") continue;
     for (const char* measured : {"samples_per_s", "data_time", "compute_time", "read_time",
-                                 "decode_time", "augment_time", "memory_bytes", "time"}) {
+                                 "decode_time", "augment_time", "memory_bytes", "time", "format"}) {
       json.erase(measured);
     }
     text += json.dump() + "\n";

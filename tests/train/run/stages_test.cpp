@@ -63,7 +63,7 @@ std::string wrong_with_report(const std::string& path) {
     if (begin == std::string::npos) continue;
     int stage = -1, units = 0, percent = 0;
     char first[64] = "", last[64] = "";
-    std::sscanf(line.c_str() + begin, "pipeline: stage %d has %d units, %63s to %63[^,], %d %%",
+    std::sscanf(line.c_str() + begin, "pipeline: stage %d has %d unit%*[s,] %63s to %63[^,], %d %%",
                 &stage, &units, first, last, &percent);
     if (stage != stages++ || percent < 1 || percent > 99) return line;
     all_units += units;
@@ -92,6 +92,40 @@ TEST_CASE("stages of equal time are said with their shares, and training reads f
     return std::string(std::istreambuf_iterator<char>(written), {});
   });
   check_all_say(results, "");
+}
+
+TEST_CASE("stages of equal time are those of the checkpoint where it has as many") {
+  const testing::TinyRun tiny;
+  struct Row {
+    const char* balance;
+    std::vector<std::int64_t> stored;
+    bool is_taken;
+  };
+  // The model has 6 units: a stage cannot begin with unit 6.
+  for (const Row& row :
+       {Row{"time", {0, 1}, true}, Row{"time", {0, 5}, true}, Row{"time", {0, 2, 4}, false},
+        Row{"time", {0, 6}, false}, Row{"parameters", {0, 5}, false}}) {
+    CAPTURE(row.balance);
+    CAPTURE(row.stored.back());
+    const recipe::Recipe recipe =
+        tiny.recipe({kVit, "parallel.pipeline=2", std::string("parallel.balance=") + row.balance,
+                     "batch.accumulate=2"});
+    const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      const auto run = build_run(recipe, env, std::nullopt, {}, nn::built_in_factories(),
+                                 [&](Run& early) { early.state.stage_begins = row.stored; });
+      const auto second = static_cast<std::int64_t>(run->pipeline->stages().begin(1));
+      const std::vector<std::int64_t> kept = run->state.stage_begins;
+      run->mesh->end("the end");
+      const bool is_kept = row.balance == std::string("time")
+                               ? kept == std::vector<std::int64_t>{0, second}
+                               : kept.empty();
+      if (!is_kept) return fmt::format("keeps {}", fmt::join(kept, " "));
+      return fmt::format("{}", second);
+    });
+    CHECK(results[0].status == 0);
+    CHECK(results[0].text == results[1].text);
+    if (row.is_taken) CHECK(results[0].text == fmt::format("{}", row.stored.back()));
+  }
 }
 
 // Those linear layers whose weight gets its gradient in the first half of a backward.

@@ -171,8 +171,8 @@ TEST_CASE("another ramp of the global batch is refused") {
 TEST_CASE("another global batch is refused with what would be right") {
   const testing::TinyRun tiny;
   CHECK(resumed(tiny.recipe(), tiny.recipe({"batch.per_device=8"})) ==
-        "/batch: the global batch is 8, the checkpoint's was 4\n  start 1 ranks (--nproc), as it "
-        "had, or set {\"global\": 4, \"per_device\": N} with N a divisor for 1 ranks");
+        "/batch: the global batch is 8, the checkpoint's was 4\n  start 1 rank (--nproc), as it "
+        "had, or set {\"global\": 4, \"per_device\": N} with N a divisor for 1 rank");
 }
 
 TEST_CASE("what is not as it was is warned about") {

@@ -157,7 +157,7 @@ TEST_CASE("where nothing ends the search, or nothing fits, that is an error") {
         "/batch/per_device: \"auto\" has no end on a CPU, which shares its memory\n"
         "  add \"memory_mb\": N, what the tensors of a rank may take");
   CHECK(error_of(automatic(tiny, 1))
-            .starts_with("/batch/per_device: not even a step of 1 samples at a time fits: it "
+            .starts_with("/batch/per_device: not even a step of 1 sample at a time fits: it "
                          "takes 1."));
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("memory that runs out ends the search, on the rank that has least for 
   CHECK(log_of(2) ==
         "batch.per_device is 2 of 12: a step takes 0.0 MB, and batch.memory_mb allows 1000\n");
   CHECK(log_of(0).starts_with(
-      "error: /batch/per_device: not even a step of 1 samples at a time fits: it takes more than "
+      "error: /batch/per_device: not even a step of 1 sample at a time fits: it takes more than "
       "there is\n"));
   CHECK(log_of(-1) == "error: its own");
   const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {

@@ -28,7 +28,7 @@
   function valueText(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return "-";
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(3);
+    if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(3).replace(/\.?0+e/, "e");
     return String(Number(value.toPrecision(5)));
   }
   function dateText(time) {
@@ -243,6 +243,7 @@
       })]), ["run", "state", "started", ...names.map((one) => one.label)]);
     [...box.querySelectorAll("tr")].slice(1).forEach((row, number) => {
       row.children[1].className = `state-${runs[number].state}`;
+      for (const cell of [...row.children].slice(3)) cell.className = "number";
       row.children[0].prepend(element("span", null, { class: "key", style: `background:${colorOf(number)}` }));
     });
     into("figures", box);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/core/error.h"
+#include "lib/core/text/text.h"
 #include "lib/recipe/schema/object.h"
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/precision.h"
@@ -22,8 +23,9 @@ Unfit unfit(const Parallel& parallel, std::int64_t micro_batches) {
   if (core::can_schedule(kind, parallel.pipeline_shape(micro_batches))) return {};
   const std::int64_t ranks = parallel.pipeline;
   if (micro_batches < ranks) {
-    return {fmt::format("{} micro-batches of a step are fewer than the {} ranks of the pipeline",
-                        micro_batches, ranks),
+    return {fmt::format("{} of a step {} fewer than the {} ranks of the pipeline",
+                        core::counted(micro_batches, "micro-batch"),
+                        micro_batches == 1 ? "is" : "are", ranks),
             fmt::format("use at least {}, better 4 times as many", ranks)};
   }
   const std::int64_t below = micro_batches / ranks * ranks;

@@ -39,7 +39,7 @@ TEST_CASE("the devices that are visible are counted") {
   CHECK(devices(eight_gpus(), true, "GPU-3,1") == "ok: GPUs: 2 x H200, 139 GiB");
   CHECK(devices(eight_gpus(), true, "") == "warning: GPUs: none of 8 is visible");
   CHECK(devices(eight_gpus(), true, "0,9") ==
-        "failed: GPUs: CUDA_VISIBLE_DEVICES names 2 devices, 1 are there");
+        "failed: GPUs: CUDA_VISIBLE_DEVICES names 2 devices, of which 1 is found");
 }
 
 TEST_CASE("an old driver and a lost device fail") {

@@ -48,7 +48,7 @@ TEST_CASE("ranks that share experts have a row behind the axes") {
 
 TEST_CASE("tensor groups that are not inside a node are noted") {
   CHECK(mesh_notes(core::MeshPlan(12, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 4}), 6) ==
-        std::vector<std::string>{"1 of 3 tensor groups have ranks on several nodes; let \"tensor\" "
+        std::vector<std::string>{"1 of 3 tensor groups has ranks on several nodes; let \"tensor\" "
                                  "divide the 6 ranks of a node"});
 }
 

@@ -12,6 +12,7 @@ core::Command small_table() {
       {.names = {"-r", "--redirects"}, .help = "streams; more", .takes_value = true},
       {.names = {"--nproc", "--nproc-per-node"}, .help = "workers", .takes_value = true},
       {.names = {"--set"}, .help = "", .takes_value = true},
+      {.names = {"--allow"}, .help = "", .takes_value = true},
       {.names = {"--log-dir"}, .help = "", .takes_value = true},
       {.names = {"--to"}, .help = "", .takes_value = true, .allowed = {"timm", "pt"}},
       {.names = {"--standalone"}, .help = "one node"},
@@ -44,7 +45,7 @@ TEST_CASE("commands, and commands below them") {
 TEST_CASE("flags by their beginnings, with the first part of their help") {
   CHECK(after({"launch", "--n"}) == "--nproc --nproc-per-node ");
   CHECK(after({"launch", "-"}) ==
-        "--redirects --nproc --nproc-per-node --set --log-dir --to --standalone ");
+        "--redirects --nproc --nproc-per-node --set --allow --log-dir --to --standalone ");
   CHECK(candidates(small_table(), {"launch", "--red"})[0].help == "streams");
   CHECK(after({"recipe", "--n"}).empty());
 }
@@ -64,6 +65,11 @@ TEST_CASE("--set offers the keys of recipes") {
   CHECK(after({"launch", "--set", "optimizer.lr"}) ==
         "optimizer.lr= optimizer.lr_base_batch= optimizer.lr_scaling= ");
   CHECK(after({"launch", "--set=optimizer.gr"}) == "--set=optimizer.groups= ");
+}
+
+TEST_CASE("--allow offers the keys of recipes by themselves") {
+  CHECK(after({"launch", "--allow", "optimizer.lr"}) ==
+        "optimizer.lr optimizer.lr_base_batch optimizer.lr_scaling ");
 }
 
 TEST_CASE("--set offers the values of a key after =") {

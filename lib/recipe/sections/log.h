@@ -1,0 +1,29 @@
+// Logging of metrics, and the experiment trackers that they are exported to.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/recipe/catalog/values.h"
+#include "lib/recipe/sections/section.h"
+
+namespace scaletrain::recipe {
+
+// Names that log.to accepts; lib/track/exporters.h has a row for each.
+inline constexpr std::array<std::string_view, 3> kTrackers{"tensorboard", "csv", "prometheus"};
+
+struct Log {
+  Duration every{Duration::Unit::kSteps, 10};
+  std::vector<std::string> to{};     // trackers, each once; empty: metrics.jsonl only
+  std::int64_t port = 0;             // Prometheus, on 127.0.0.1; 0: no socket
+  std::string textfile_folder = {};  // Prometheus textfiles, absolute; "": RUN/export
+};
+
+TypePtr describe(Log& value);
+
+void check(const Log& log, const Node& tree, Problems& problems);
+
+}  // namespace scaletrain::recipe

@@ -1,0 +1,35 @@
+#include "lib/track/exporters.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "lib/core/error.h"
+#include "lib/track/csv_file.h"
+#include "lib/track/prometheus.h"
+#include "lib/track/tensorboard.h"
+
+namespace scaletrain::track {
+namespace {
+
+constexpr std::array kRows{
+    ExporterRow{"tensorboard", make_tensorboard},
+    ExporterRow{"csv", make_csv},
+    ExporterRow{"prometheus", make_prometheus},
+};
+
+}  // namespace
+
+std::span<const ExporterRow> exporters() { return kRows; }
+
+const ExporterRow& find_exporter(std::string_view name) {
+  const auto found = std::find_if(kRows.begin(), kRows.end(),
+                                  [&](const ExporterRow& row) { return row.name == name; });
+  if (found != kRows.end()) return *found;
+  std::string names;
+  for (const ExporterRow& row : kRows) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  throw core::UsageError("--to", "\"" + std::string(name) + "\" is not a tracker",
+                         "use one of: " + names);
+}
+
+}  // namespace scaletrain::track

@@ -1,0 +1,255 @@
+"""Exports of a run's metrics to TensorBoard, CSV and Prometheus: the values of metrics.jsonl, and never a
+reason for a run to fail."""
+import csv
+import json
+import math
+import os
+import re
+import signal
+import struct
+import subprocess
+import unittest
+import urllib.error
+import urllib.request
+
+import crc32c
+
+import free_port
+import peer
+from end_to_end import support
+
+READ_WITH_TENSORBOARD = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
+events.Reload()
+tags = events.Tags()
+print(json.dumps({"scalars": {tag: [[point.step, point.value] for point in events.Scalars(tag)]
+                              for tag in tags["scalars"]},
+                  "recipe": events.Tensors("recipe/text_summary")[0].tensor_proto.string_val[0].decode()}))
+"""
+
+
+def lines_of(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def numbers(record):
+    """The numeric fields of a record; null is NaN, and members of an object have its name in front."""
+    found = {}
+    for name, value in record.items():
+        if name == "format":  # of the file: its first line has it
+            continue
+        if isinstance(value, dict):
+            found.update({f"{name}.{key}": number for key, number in numbers(value).items()})
+        elif value is None:
+            found[name] = math.nan
+        elif isinstance(value, (int, float)):
+            found[name] = value
+    return found
+
+
+def float32(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def masked_crc(data):
+    crc = crc32c.crc32c(data)
+    return (((crc >> 15) | (crc << 17 & 0xFFFFFFFF)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def tf_records(data):
+    """The records of a TFRecord file, whose checksums are verified."""
+    while data:
+        length, = struct.unpack("<Q", data[:8])
+        assert struct.unpack("<I", data[8:12])[0] == masked_crc(data[:8])
+        record, data = data[12:12 + length], data[12 + length:]
+        assert struct.unpack("<I", data[:4])[0] == masked_crc(record)
+        data = data[4:]
+        yield record
+
+
+def varint(data):
+    value = shift = 0
+    for index, byte in enumerate(data):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, data[index + 1:]
+    raise ValueError("a varint without an end")
+
+
+def message(data):
+    """{field number: [values]} of a Protocol Buffers message."""
+    found = {}
+    while data:
+        key, data = varint(data)
+        if key & 7 == 0:
+            value, data = varint(data)
+        elif key & 7 == 1:
+            value, data = struct.unpack("<d", data[:8])[0], data[8:]
+        elif key & 7 == 5:
+            value, data = struct.unpack("<f", data[:4])[0], data[4:]
+        else:
+            length, data = varint(data)
+            value, data = data[:length], data[length:]
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+class TrackersTest(support.RunTestCase):
+    def event_file(self, run):
+        files = list((run / "export/tensorboard").iterdir())
+        self.assertEqual(1, len(files), files)
+        self.assertTrue(files[0].name.startswith("events.out.tfevents."))
+        return files[0]
+
+    def launch(self, path, *more, expect=0):
+        return self.run_scaletrain("launch", "--nproc", 1, *more, path, expect=expect).stderr
+
+    def assert_csv_is_metrics(self, run):
+        with open(run / "export/metrics.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        lines = lines_of(run)
+        self.assertEqual(len(lines), len(rows))
+        for row, line in zip(rows, lines):
+            self.assertEqual([line["event"], line.get("split", "")], [row["event"], row["split"]])
+            found = {name: float(text) for name, text in row.items()
+                     if name not in ("event", "split") and text}
+            expected = numbers(line)
+            self.assertEqual(sorted(expected), sorted(found))
+            for name, value in expected.items():
+                self.assertTrue(found[name] == value or math.isnan(found[name]) and math.isnan(value),
+                                f"{name}: {found[name]}, not {value}")
+
+    def expected_points(self, run):
+        """{tag: [(step, value)]} of the tags whose names are documented."""
+        points = {}
+        for line in support.records(run, "train"):
+            for field, tag in (("loss", "Loss/train"), ("lr", "lr"), ("grad_norm", "grad_norm"),
+                               ("samples_per_s", "throughput/samples_per_s")):
+                points.setdefault(tag, []).append((line["step"], float32(line[field])))
+        for line in support.records(run, "eval"):
+            for field, tag in (("loss", "Loss/"), ("top1", "Accuracy/")):
+                points.setdefault(tag + line["split"], []).append((line["step"], float32(line[field])))
+        return points
+
+    def assert_events_are_metrics(self, run):
+        events = [message(record) for record in tf_records(self.event_file(run).read_bytes())]
+        self.assertEqual([b"brain.Event:2"], events[0][3])
+        text = message(message(events[1][5][0])[1][0])
+        self.assertEqual([b"recipe/text_summary"], text[1])
+        self.assertIn(b'"name": "all"', message(text[8][0])[8][0])
+        points = {}
+        for event in events[2:]:
+            if 7 in event:  # a restart: later points are void
+                points = {tag: [point for point in of_tag if point[0] < event[2][0]]
+                          for tag, of_tag in points.items()}
+                continue
+            for value in message(event[5][0]).get(1, []):
+                fields = message(value)
+                points.setdefault(fields[1][0].decode(), []).append((event[2][0], fields[2][0]))
+        for tag, expected in self.expected_points(run).items():
+            # The test of a resumed run may be of the same step as that of its first attempt.
+            self.assertEqual(dict(expected), dict(points[tag]), tag)
+
+    def assert_textfile_is_metrics(self, path, run):
+        text = path.read_text()
+        values = dict(re.findall(r'^(\w+)\{run="all"\} (\S+)$', text, re.M))
+        last = support.records(run, "train")[-1]
+        for metric, field in (("step", "step"), ("loss", "loss"), ("learning_rate", "lr"),
+                              ("samples_total", "samples")):
+            self.assertEqual(last[field], float(values[f"scaletrain_{metric}"]))
+        self.assertEqual("0", values["scaletrain_running"])
+        val = [line for line in support.records(run, "eval") if line["split"] == "val"][-1]
+        top1 = re.search(r'^scaletrain_eval\{run="all",split="val",measure="top1"\} (\S+)$', text, re.M)
+        self.assertEqual(val["top1"], float(top1[1]))
+        typed = set(re.findall(r"^# TYPE (\w+) (?:gauge|counter)$", text, re.M))
+        self.assertLessEqual(set(values), typed)
+
+    def test_all_trackers_have_the_values_of_metrics_jsonl(self):
+        port, = free_port.free_ports(1)
+        textfiles = self.folder / "textfiles"
+        run = self.folder / "all"
+        path = self.recipe("all", log={
+            "every": {"steps": 1}, "to": ["tensorboard", "csv", "prometheus"], "port": port,
+            "textfile_folder": str(textfiles)})
+        error = self.launch(path)
+        self.assertIn(f"exported {len(lines_of(run))} records to tensorboard, csv, prometheus\n", error)
+        self.assertNotIn("warning: export", error)
+        self.assert_csv_is_metrics(run)
+        self.assert_events_are_metrics(run)
+        self.assert_textfile_is_metrics(textfiles / "scaletrain_all.prom", run)
+        # A resume exports the whole run again, into new files.
+        self.launch(path, "--resume", "auto", "--allow", "steps", "--set", "steps=25")
+        self.assertEqual(25, support.records(run, "train")[-1]["step"])
+        self.assert_csv_is_metrics(run)
+        self.assert_events_are_metrics(run)
+        self.assert_textfile_is_metrics(textfiles / "scaletrain_all.prom", run)
+        if support.LONG:
+            self.assert_tensorboard_reads(run)
+
+    def assert_tensorboard_reads(self, run):
+        reader = subprocess.run(
+            [peer.python("trackers"), "-c", READ_WITH_TENSORBOARD, self.event_file(run)], check=True,
+            capture_output=True, text=True)
+        found = json.loads(reader.stdout)
+        self.assertIn('"name": "all"', found["recipe"])
+        for tag, expected in self.expected_points(run).items():
+            self.assertEqual(dict(expected), dict(found["scalars"][tag]), tag)
+
+    def test_a_running_job_is_scraped_on_loopback_and_a_stop_ends_the_exporter(self):
+        port, = free_port.free_ports(1)
+        process = self.start("launch", "--nproc", 1, self.recipe("scraped", steps=1000000, log={
+            "every": {"steps": 100}, "to": "prometheus", "port": port}))
+
+        def scrape():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                    self.assertIn("version=0.0.4", answer.headers["Content-Type"])
+                    text = answer.read().decode()
+                    return text if "scaletrain_loss{" in text else None
+            except OSError:  # it does not listen yet
+                return None
+
+        text = support.wait_until(scrape, "an answer with a loss")
+        self.assertIn('scaletrain_running{run="scraped"} 1\n', text)
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/other", timeout=5)
+        refused.exception.close()
+        self.assertEqual(404, refused.exception.code)
+        process.send_signal(signal.SIGTERM)
+        error = process.communicate(timeout=support.TIMEOUT_S)[1]
+        self.assertEqual(75, process.returncode, error)
+        self.assertIn("records to prometheus\n", error)
+        self.assert_nothing_left(process)
+
+    def test_a_folder_that_cannot_be_written_is_one_warning_and_the_same_run(self):
+        self.launch(self.recipe("plain"))
+        run = self.folder / "refused"
+        run.mkdir()
+        (run / "export").write_text("a file in the place of the folder")
+        error = self.launch(self.recipe("refused", log={"every": {"steps": 1}, "to": "csv"}))
+        self.assertEqual(1, error.count("warning: export to csv: "), error)
+        self.assertIn("training goes on without it", error)
+        count = len(lines_of(run))
+        self.assertIn(f"exported {count} records to csv ({count} lost)\n", error)
+        self.assertIn(f"({count} lost)", (run / "logs/export.log").read_text())
+        self.assertEqual(support.inspect(self.folder / "plain")["model_digest"],
+                         support.inspect(run)["model_digest"])
+
+    def test_an_exporter_that_is_killed_is_one_warning(self):
+        process = self.start("launch", "--nproc", 1, self.recipe("killed", steps=300, log={
+            "every": {"steps": 1}, "to": "csv"}))
+        pid = support.wait_until(
+            lambda: next((pid for pid in support.pids_with(process.marker)
+                          if b"scaletrain-export" in support.command_line(pid)), None), "the exporter")
+        os.kill(pid, signal.SIGKILL)
+        error = process.communicate(timeout=support.TIMEOUT_S)[1]
+        self.assertEqual(0, process.returncode, error)
+        self.assertEqual(1, error.count("export to trackers: the process ended: killed by SIGKILL"), error)
+        self.assert_nothing_left(process)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,41 @@
+#include "lib/recipe/sections/log.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/recipe/load.h"
+#include "tests/recipe/recipe_support.h"
+
+namespace scaletrain::recipe {
+
+TEST_CASE("trackers are a name or a list of names, and none by default") {
+  const auto log_of = [](const std::vector<std::string>& overrides) {
+    return parse_recipe(minimal_recipe(), "r.json", overrides).log;
+  };
+  CHECK(log_of({}).to.empty());
+  CHECK(log_of({"log.to=csv"}).to == std::vector<std::string>{"csv"});
+  const Log log = log_of({R"(log.to=["tensorboard", "prometheus"])", "log.port=9400",
+                          "log.textfile_folder=/var/prom"});
+  CHECK(log.to == std::vector<std::string>{"tensorboard", "prometheus"});
+  CHECK(log.port == 9400);
+  CHECK(log.textfile_folder == "/var/prom");
+  CHECK(log.every.value == 10);
+}
+
+TEST_CASE("a tracker that is unknown or there twice is refused") {
+  CHECK(error_of(minimal_recipe(), {"log.to=excel"}) ==
+        "--set log.to: \"excel\" is not a tracker\n"
+        "  use \"tensorboard\", \"csv\" or \"prometheus\"");
+  CHECK(error_of(minimal_recipe(), {R"(log.to=["csv", "csv"])"}) ==
+        "--set log.to: \"csv\" is there twice\n  name each tracker once");
+}
+
+TEST_CASE("a port and a folder for textfiles need Prometheus") {
+  CHECK(error_of(minimal_recipe(), {"log.port=9400"}) ==
+        "--set log.port: is for Prometheus\n"
+        "  add \"prometheus\" to log.to, or leave the port out");
+  CHECK(error_of(minimal_recipe(), {"log.to=csv", "log.textfile_folder=/t"}) ==
+        "--set log.textfile_folder: is for Prometheus\n"
+        "  add \"prometheus\" to log.to, or leave the folder out");
+}
+
+}  // namespace scaletrain::recipe
