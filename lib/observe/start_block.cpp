@@ -21,7 +21,7 @@ std::string start_row(std::string_view name, std::string_view text) {
 // "1,400"
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return digits;
 }
 
@@ -40,7 +40,7 @@ std::string model_row(const StartFacts& facts) {
           ? "all trained"
           : fmt::format("{} trained, {} frozen", rounded(facts.trained), rounded(facts.frozen));
   return start_row("model", fmt::format("{}, {} parameters ({})", facts.model,
-                                  rounded(facts.trained + facts.frozen), trained));
+                                        rounded(facts.trained + facts.frozen), trained));
 }
 
 std::string weights_row(const StartFacts::Weights& weights) {
@@ -82,8 +82,9 @@ std::string devices_row(const StartFacts& facts) {
   for (const StartFacts::Axis& axis : facts.layout) {
     layout += fmt::format("{}{} {}", layout.empty() ? "; layout: " : ", ", axis.name, axis.size);
   }
-  return start_row("devices", fmt::format("{} x {} ({}){}", facts.ranks, core::printable(facts.device),
-                                    core::counted(facts.nodes, "node"), layout));
+  return start_row("devices",
+                   fmt::format("{} x {} ({}){}", facts.ranks, core::printable(facts.device),
+                               core::counted(facts.nodes, "node"), layout));
 }
 
 Json json_of(const StartFacts::DataSet& set) {
@@ -110,11 +111,12 @@ std::string start_text(const StartFacts& facts) {
   if (facts.weights && facts.step == 0) text += weights_row(*facts.weights);
   text += data_row(facts);
   text += batch_row(facts);
-  text += start_row("optimizer", fmt::format("{}, lr {:g}, weight decay {:g}", facts.optimizer, facts.lr,
-                                       facts.weight_decay));
+  text += start_row("optimizer", fmt::format("{}, lr {:g}, weight decay {:g}", facts.optimizer,
+                                             facts.lr, facts.weight_decay));
   text += start_row("precision", facts.precision);
   text += devices_row(facts);
-  if (facts.step > 0) text += start_row("continues", fmt::format("after step {}", grouped(facts.step)));
+  if (facts.step > 0)
+    text += start_row("continues", fmt::format("after step {}", grouped(facts.step)));
   text += start_row("run", core::printable(facts.run));
   return text;
 }
