@@ -40,8 +40,8 @@ void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& word
                              int& exit_status);
 // `status RUN [--watch] [--json]` (status_command.cpp): how a run is.
 void add_status_command(CLI::App& app, int& exit_status);
-// `report RUN...`, `compare RUN...`, `runs [FOLDER]` and `models` (runs/): pages and tables of runs,
-// and a registry of models.
+// `report RUN...`, `compare RUN...`, `runs [FOLDER]` and `models` (runs/): pages and tables of
+// runs, and a registry of models.
 void add_report_command(CLI::App& app, int& exit_status);
 void add_compare_command(CLI::App& app, int& exit_status);
 void add_runs_command(CLI::App& app, int& exit_status);
