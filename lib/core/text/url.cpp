@@ -101,9 +101,9 @@ bool holds_secret(std::string_view url) {
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  constexpr std::array<std::string_view, 8> kNames{"sig",    "key",  "token",      "secret",
-                                                   "passwd", "auth", "credential", "password"};
-  return std::any_of(kNames.begin(), kNames.end(), [&lower](std::string_view name) {
+  constexpr std::array<std::string_view, 8> kSecretNames{
+      "sig", "key", "token", "secret", "passwd", "auth", "credential", "password"};
+  return std::any_of(kSecretNames.begin(), kSecretNames.end(), [&lower](std::string_view name) {
     return lower.find(name) != std::string::npos;
   });
 }
