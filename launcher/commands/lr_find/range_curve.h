@@ -34,19 +34,22 @@ double smoothing_width(std::int64_t steps);
 // Index of the lowest smoothed loss; `smoothed` is not empty.
 std::size_t lowest(const std::vector<double>& smoothed);
 
-// True if the newest smoothed loss exceeds 4 times the lowest one, the limit of fastai and PyTorch
-// Lightning. False for losses below 0.
-bool has_diverged(const std::vector<double>& smoothed);
+// Number of steps until the loss has diverged: its mean over the past, with the same weights,
+// exceeds 4 times the lowest such mean, the limit of fastai and PyTorch Lightning. Returns nullopt
+// if it has not, and for losses below 0.
+std::optional<std::size_t> steps_until_diverged(const std::vector<RangePoint>& points,
+                                                double width);
 
 struct RateSuggestion {
   double steepest = 0;  // learning rate of the steepest descent of the smoothed loss
   double best = 0;      // learning rate with the lowest smoothed loss
 };
 
-// Returns nullopt if the smoothed loss does not fall. The slope is that over the logarithm of the
-// learning rate, by central differences, before the lowest smoothed loss.
+// Returns nullopt if the smoothed loss does not fall clearly: to its lowest value by at least 6
+// standard errors. The slope is that over the logarithm of the learning rate, by central
+// differences, before the lowest value. `smoothed` was made with `width`.
 std::optional<RateSuggestion> suggest_rate(const std::vector<RangePoint>& points,
-                                           const std::vector<double>& smoothed);
+                                           const std::vector<double>& smoothed, double width);
 
 // Returns the points with their smoothed losses, for a chart. It leaves out a diverging end, which
 // would flatten the rest: losses after the lowest one that are far above all before it.

@@ -25,6 +25,10 @@ double falls_and_rises(double decade) {
   return fall + (decade > -1 ? 10 * (decade + 1) : 0);
 }
 
+std::optional<RateSuggestion> suggestion_for(const std::vector<RangePoint>& points, double width) {
+  return suggest_rate(points, smoothed_loss(points, width), width);
+}
+
 // By how many decades two learning rates differ.
 double decades_between(double a, double b) { return std::abs(std::log10(a / b)); }
 
@@ -67,7 +71,7 @@ TEST_CASE("the smoothing width is 3 % of the steps, at least one step") {
 TEST_CASE("the suggestion is the steepest point of an analytic curve, and its lowest one") {
   const RateRange range{.from = 1e-7, .to = 1, .steps = 100};
   const std::vector<RangePoint> points = curve(range, falls_and_rises);
-  const auto suggestion = suggest_rate(points, smoothed_loss(points, smoothing_width(100)));
+  const auto suggestion = suggestion_for(points, smoothing_width(100));
   REQUIRE(suggestion);
   // A step is 7/99 of a decade; the smoothing moves the lowest point away from the rise.
   CHECK(decades_between(suggestion->steepest, 1e-3) < 0.15);
@@ -80,7 +84,7 @@ TEST_CASE("noise of a tenth of the fall moves the suggestion by less than a deca
   for (std::size_t i = 0; i < points.size(); ++i) {
     points[i].loss += 0.1 * std::sin(2.7 * static_cast<double>(i * i));
   }
-  const auto suggestion = suggest_rate(points, smoothed_loss(points, smoothing_width(100)));
+  const auto suggestion = suggestion_for(points, smoothing_width(100));
   REQUIRE(suggestion);
   CHECK(decades_between(suggestion->steepest, 1e-3) < 1);
 }
@@ -88,18 +92,35 @@ TEST_CASE("noise of a tenth of the fall moves the suggestion by less than a deca
 TEST_CASE("a loss that only rises, is constant or has no points gives no suggestion") {
   const RateRange range{.from = 1e-7, .to = 1, .steps = 50};
   const std::vector<RangePoint> rising = curve(range, [](double decade) { return 10 + decade; });
-  CHECK_FALSE(suggest_rate(rising, smoothed_loss(rising, 1)));
+  CHECK_FALSE(suggestion_for(rising, 1));
   const std::vector<RangePoint> constant(20, {.lr = 1, .loss = 2});
-  CHECK_FALSE(suggest_rate(constant, std::vector<double>(20, 2.0)));
-  CHECK_FALSE(suggest_rate({}, {}));
+  CHECK_FALSE(suggest_rate(constant, std::vector<double>(20, 2.0), 1));
+  CHECK_FALSE(suggest_rate({}, {}, 1));
 }
 
-TEST_CASE("a smoothed loss above 4 times the lowest one has diverged") {
-  CHECK_FALSE(has_diverged({}));
-  CHECK_FALSE(has_diverged({2, 1, 4}));
-  CHECK(has_diverged({2, 1, 4.01}));
-  CHECK_FALSE(has_diverged({2, 1, 5, 3}));  // the newest one counts
-  CHECK_FALSE(has_diverged({-1, 5}));       // no multiple of a loss below 0
+TEST_CASE("noise without a fall gives no suggestion") {
+  std::vector<RangePoint> points = curve({.from = 1e-9, .to = 1e-7, .steps = 100}, falls_and_rises);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].loss += 0.1 * std::sin(2.7 * static_cast<double>(i * i));
+  }
+  CHECK_FALSE(suggestion_for(points, smoothing_width(100)));
+}
+
+TEST_CASE("a mean loss above 4 times the lowest one has diverged") {
+  const auto losses = [](const std::vector<double>& values) {
+    std::vector<RangePoint> points;
+    for (const double value : values) points.push_back({.lr = 1, .loss = value});
+    return points;
+  };
+  constexpr double kNarrow = 0.1;  // the mean of a step is its loss
+  CHECK_FALSE(steps_until_diverged({}, kNarrow));
+  CHECK_FALSE(steps_until_diverged(losses({2, 1, 4}), kNarrow));
+  CHECK(steps_until_diverged(losses({2, 1, 4.01}), kNarrow) == 3);
+  CHECK(steps_until_diverged(losses({2, 1, 5, 3, 9}), kNarrow) == 3);
+  CHECK_FALSE(steps_until_diverged(losses({-1, 5}), kNarrow));
+  // Weights 1 and exp(-1/2) and exp(-2) for 13, 1, 1: a mean of (13 + 0.742) / 1.742 = 7.9.
+  CHECK(steps_until_diverged(losses({1, 1, 13}), 1.0) == 3);
+  CHECK_FALSE(steps_until_diverged(losses({1, 1, 6}), 1.0));  // (6 + 0.742) / 1.742 = 3.9
 }
 
 TEST_CASE("a chart leaves out the diverging end") {
