@@ -57,7 +57,7 @@ enum class RangeEnd { kWhole, kDiverged, kNotFinite };
 
 struct RangeResult {
   std::vector<RangePoint> points{};
-  std::vector<double> smoothed{};
+  std::vector<double> smoothed{};  // once the test has ended
   std::optional<RangeEnd> end{};  // nullopt: it still trains, or it failed
 };
 
@@ -100,7 +100,7 @@ RangeResult range_result(const std::vector<observe::PlotPoint>& losses, const Ra
     result.points.resize(*count);
     result.end = RangeEnd::kDiverged;
   }
-  result.smoothed = smoothed_loss(result.points, width);
+  if (result.end) result.smoothed = smoothed_loss(result.points, width);
   return result;
 }
 
