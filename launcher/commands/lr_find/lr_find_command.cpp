@@ -58,7 +58,7 @@ enum class RangeEnd { kWhole, kDiverged, kNotFinite };
 struct RangeResult {
   std::vector<RangePoint> points{};
   std::vector<double> smoothed{};  // once the test has ended
-  std::optional<RangeEnd> end{};  // nullopt: it still trains, or it failed
+  std::optional<RangeEnd> end{};   // nullopt: it still trains, or it failed
 };
 
 void refuse_range(const RateRange& range) {
