@@ -124,14 +124,14 @@ core::Process start_launch(const LrFindArguments& arguments, const fs::path& rec
 // core::Error if a signal stopped this command.
 std::pair<RangeResult, core::ExitStatus> follow(const core::Process& launch, const fs::path& run,
                                                 const RateRange& range, StopSignals& stops) {
-  constexpr int kLookAgainMs = 100;
+  constexpr int kPollMs = 100;
   MetricsFollower metrics(run / "metrics.jsonl");
   RangeResult result;
   int stop_signal = 0;
   std::optional<core::ExitStatus> status;
   while (!status) {
     std::array<pollfd, 2> watched{pollfd{launch.pidfd(), POLLIN, 0}, pollfd{stops.fd(), POLLIN, 0}};
-    poll(watched.data(), watched.size(), kLookAgainMs);
+    poll(watched.data(), watched.size(), kPollMs);
     status = launch.ended();
     if (const std::optional<int> signal = stops.next()) stop_signal = *signal;
     metrics.read();
@@ -169,13 +169,13 @@ std::string use_command(const LrFindArguments& arguments, double lr) {
 }
 
 std::vector<std::string> chart_rows(const RangeResult& result) {
-  constexpr int kWidest = 100, kRows = 12, kNarrowest = 40;
+  constexpr int kMostColumns = 100, kChartRows = 12, kFewestColumns = 40;
   std::vector<observe::PlotPoint> points;
   for (const RangePoint& point : shown_points(result.points, result.smoothed)) {
     points.push_back({.x = point.lr, .y = point.loss});
   }
-  const int width = std::clamp(observe::columns(STDOUT_FILENO), kNarrowest, kWidest);
-  return observe::draw_chart(points, width, kRows, observe::Scale::kLogarithmic);
+  const int width = std::clamp(observe::columns(STDOUT_FILENO), kFewestColumns, kMostColumns);
+  return observe::draw_chart(points, width, kChartRows, observe::Scale::kLogarithmic);
 }
 
 std::string result_text(const LrFindArguments& arguments, const std::string& name,
