@@ -240,9 +240,9 @@ void write_picture(const fs::path& file, const std::string& picture) {
 
 // Prints the end of the launch's log; returns its exit status.
 int show_failure(const fs::path& log, const core::ExitStatus& status) {
-  constexpr std::int64_t kMostBytes = 1 << 28;
+  constexpr std::int64_t kMostLogBytes = 1 << 28;
   constexpr std::size_t kLastBytes = 8192;
-  std::string text = core::read_file(log, kMostBytes, core::ExitCode::kData);
+  std::string text = core::read_file(log, kMostLogBytes, core::ExitCode::kData);
   if (text.size() > kLastBytes) text.erase(0, text.find('\n', text.size() - kLastBytes) + 1);
   std::fputs(text.c_str(), stderr);
   return status.ok() ? 1 : status.shell_code();
