@@ -133,8 +133,9 @@ std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int wi
     std::erase_if(drawn, [](const PlotPoint& point) { return point.x <= 0; });
   }
   if (drawn.empty() || width < kNarrowest || height < 2) return {};
-  const std::string first_x = fmt::format("{:g}", drawn.front().x);
-  const std::string last_x = fmt::format("{:g}", drawn.back().x);
+  const int digits = x_axis == Scale::kLogarithmic ? 3 : 6;
+  const std::string first_x = fmt::format("{:.{}g}", drawn.front().x, digits);
+  const std::string last_x = fmt::format("{:.{}g}", drawn.back().x, digits);
   if (x_axis == Scale::kLogarithmic) {
     for (PlotPoint& point : drawn) point.x = std::log10(point.x);
   }

@@ -77,7 +77,7 @@ class LrFind(LaunchTestCase):
         for flags, message in (
                 (["--from", "1", "--to", "0.1"], "--from: 1 is not below --to 0.1"),
                 (["--steps", "9"], "--steps"),
-                (["--set", "optimizer.name=nothing"], "/optimizer")):
+                (["--set", "optimizer.name=nothing"], "--set optimizer.name: \"nothing\" is not an optimizer")):
             with self.subTest(message):
                 self.assertIn(message, self.lr_find(*flags, expect=None).stderr)
         self.assert_no_run_left()
