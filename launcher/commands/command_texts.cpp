@@ -45,6 +45,10 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain demo\n"
        "# A ResNet-18 for some minutes.\n"
        "scaletrain demo --minutes 5 --output longer"},
+      {"lr-find", kPrepare,
+       "scaletrain lr-find recipe.json\n"
+       "# On all GPUs, in another range, with a picture.\n"
+       "scaletrain lr-find recipe.json --nproc gpu --from 1e-5 --to 10 -o lr.svg"},
       {"resume", kTrain,
        "# Continue from the newest complete checkpoint, on another number of ranks.\n"
        "scaletrain resume runs/digits --nproc 4\n"

@@ -21,6 +21,8 @@ void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::str
 // `demo [--minutes N] [--output FOLDER]` (start/demo_command.cpp): draws its own data and trains on
 // it through a launch.
 void add_demo_command(CLI::App& app, int& exit_status);
+// `lr-find RECIPE` (lr_find/): learning rate range test with its curve and a suggestion.
+void add_lr_find_command(CLI::App& app, int& exit_status);
 // `explain launch ...` (explain/): every value that a launch would use and where it came from. It
 // starts nothing, and throws what a launch would refuse. The result is its `launch`, which knows
 // the flags for cut_program. `words` are what a person typed, less the program, and `program` what

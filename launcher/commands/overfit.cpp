@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "launcher/commands/trial_recipe.h"
 #include "launcher/runs/run_record.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -13,10 +14,8 @@
 namespace scaletrain::launcher {
 namespace {
 
-constexpr double kSteps = 200;
+constexpr std::int64_t kSteps = 200, kLogEvery = 10;
 constexpr double kNearZero = 0.05;  // of the first loss
-
-recipe::Duration steps(double count) { return {recipe::Duration::Unit::kSteps, count}; }
 
 void limit_data(std::int64_t samples, recipe::Data& data) {
   if (!data.train.sources.empty()) {
@@ -32,10 +31,6 @@ void limit_data(std::int64_t samples, recipe::Data& data) {
   data.train.balanced = false;
   data.train.repeats = 1;
   data.order = "indexed";
-  data.val.reset();
-  data.test.reset();
-  data.extra.clear();
-  data.resize_ramp.reset();
 }
 
 // The largest micro-batch within the recipe's that divides a rank's share.
@@ -54,24 +49,6 @@ void remove_regularization(recipe::Recipe& recipe) {
   }
 }
 
-// Nothing depends on a validation, and the learning rate is constant.
-void make_plain(recipe::Recipe& recipe) {
-  recipe.ema.reset();
-  recipe.swa.reset();
-  recipe.early_stopping.reset();
-  recipe.schedule = {};
-  recipe.schedule.decay.name = "constant";
-  recipe.length = steps(kSteps);
-  recipe.validate_every = steps(kSteps);
-  recipe.log.every = steps(10);
-  recipe::Checkpoint& checkpoint = recipe.checkpoint;
-  checkpoint.every = steps(kSteps);
-  checkpoint.automatic = false;
-  checkpoint.keep_every.reset();
-  checkpoint.mirror.clear();
-  checkpoint.best.weights.clear();
-}
-
 }  // namespace
 
 void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe) {
@@ -82,7 +59,7 @@ void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe) {
   }
   limit_data(samples, recipe.data);
   remove_regularization(recipe);
-  make_plain(recipe);
+  make_trial(kSteps, kLogEvery, recipe);
   recipe.batch = {.per_device = micro_batch(samples / ranks, recipe.batch.per_device),
                   .accumulate = std::nullopt,
                   .global = samples,

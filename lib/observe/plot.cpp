@@ -126,11 +126,19 @@ std::string sparkline(const std::vector<double>& values, int width) {
   return text;
 }
 
-std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int width, int height) {
+std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int width, int height,
+                                    Scale x_axis) {
   std::vector<PlotPoint> drawn = finite(points);
+  if (x_axis == Scale::kLogarithmic) {
+    std::erase_if(drawn, [](const PlotPoint& point) { return point.x <= 0; });
+  }
   if (drawn.empty() || width < kNarrowest || height < 2) return {};
-  const std::string first_x = fmt::format("{:g}", drawn.front().x);
-  const std::string last_x = fmt::format("{:g}", drawn.back().x);
+  const int digits = x_axis == Scale::kLogarithmic ? 3 : 6;
+  const std::string first_x = fmt::format("{:.{}g}", drawn.front().x, digits);
+  const std::string last_x = fmt::format("{:.{}g}", drawn.back().x, digits);
+  if (x_axis == Scale::kLogarithmic) {
+    for (PlotPoint& point : drawn) point.x = std::log10(point.x);
+  }
   drawn = downsample(drawn, width * kDotsAcross);
   const auto [low, high] = std::minmax_element(
       drawn.begin(), drawn.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.y < b.y; });

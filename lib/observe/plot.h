@@ -20,11 +20,14 @@ std::vector<PlotPoint> downsample(const std::vector<PlotPoint>& points, int most
 // no value is finite. Equal values give the lowest block.
 std::string sparkline(const std::vector<double>& values, int width);
 
+enum class Scale { kLinear, kLogarithmic };
+
 // Returns `height` rows of `width` columns each, and a last row with the first and the last x. The
 // first and the last row of the chart have the highest and the lowest y at the left edge. Empty if
 // no point is finite or there is no room (width below 16, height below 2). The points are sorted
-// by x.
-std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int width, int height);
+// by x. A logarithmic x axis leaves out points whose x is not above 0.
+std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int width, int height,
+                                    Scale x_axis = Scale::kLinear);
 
 // Returns the columns of a UTF-8 text whose characters are one column wide.
 int text_columns(std::string_view text);

@@ -53,6 +53,23 @@ TEST_CASE("a chart draws rising values from the lower left to the upper right") 
   CHECK(rows[1].starts_with("0 |⣀"));  // the lower two dots
 }
 
+TEST_CASE("a logarithmic x axis gives each decade the same width") {
+  const std::vector<PlotPoint> decades{{0.001, 0}, {0.01, 1}, {0.1, 2}};
+  const std::vector<std::string> rows = draw_chart(decades, 40, 5, Scale::kLogarithmic);
+  const std::vector<std::string> same = draw_chart({{-3, 0}, {-2, 1}, {-1, 2}}, 40, 5);
+  REQUIRE(rows.size() == 6);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(rows[i] == same[i]);
+  CHECK(rows[5].starts_with("   0.001 "));
+  CHECK(rows[5].ends_with(" 0.1"));
+}
+
+TEST_CASE("a logarithmic x axis leaves out points at 0 and below") {
+  const std::vector<PlotPoint> points{{-1, 9}, {0, 9}, {0.1, 1}, {10, 2}};
+  CHECK(draw_chart(points, 40, 5, Scale::kLogarithmic) ==
+        draw_chart({{0.1, 1}, {10, 2}}, 40, 5, Scale::kLogarithmic));
+  CHECK(draw_chart({{0, 1}}, 40, 5, Scale::kLogarithmic).empty());
+}
+
 TEST_CASE("a chart of one point and of equal values is drawn") {
   CHECK(draw_chart({{1, 2}}, 20, 3).size() == 4);
   CHECK(draw_chart({{1, 2}, {2, 2}}, 20, 3).size() == 4);
