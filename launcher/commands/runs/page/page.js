@@ -128,6 +128,13 @@
     for (const chart of charts) chart.graph.updateOptions({ dateWindow: range });
   }
 
+  // The range moved into the data; null, the whole range, if it covers all of them.
+  function inside([low, high], [first, last]) {
+    if (high - low >= last - first) return null;
+    const shift = Math.max(first - low, 0) - Math.max(high - last, 0);
+    return [low + shift, high + shift];
+  }
+
   function onKey(event, graph) {
     const [low, high] = graph.xAxisRange(), width = high - low;
     const ranges = { "+": [low + width / 4, high - width / 4], "=": [low + width / 4, high - width / 4],
@@ -135,7 +142,8 @@
       "ArrowRight": [low + width / 5, high + width / 5], "0": null };
     if (!(event.key in ranges) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    setRange(ranges[event.key]);
+    const range = ranges[event.key];
+    setRange(range && inside(range, graph.xAxisExtremes()));
   }
 
   function visibility(series) {
@@ -272,6 +280,7 @@
     lines.forEach((line, i) => {
       const row = element("tr");
       line.forEach((cell) => {
+        if (cell.tagName === "TH" && i === 0 && !isNarrow && line.indexOf(cell) > 2) cell.className = "number";
         if (cell.tagName === "TH") cell.setAttribute("scope", i === 0 ? "col" : "row");
         row.append(cell);
       });
