@@ -115,7 +115,7 @@
 
   function legend(state) {
     return state.series.filter((one) => one.isVisible).map((one) =>
-      `<span style="color:${one.color}">&#9632;</span> ${escaped(one.label)}` +
+      `${one.dashHTML} ${escaped(one.label)}` +
       (one.y === undefined || one.y === null ? "" : ` <b>${escaped(valueText(one.y))}</b>`)).join("&ensp;") +
       (state.x === undefined || state.x === null ? "" : `&ensp;${escaped(settings.axis)} ${escaped(valueText(state.x))}`);
   }
@@ -259,18 +259,21 @@
       runs.length === 1 ? runs[0].name || runs[0].path : `${runs.length} runs`;
     const names = [];
     for (const run of runs) {
-      for (const one of run.results) if (!names.some((known) => known.name === one.name)) names.push(one);
+      for (const one of run.results) {
+        const isUsual = one.name === "attempts" && one.text === "1";
+        if (!isUsual && !names.some((known) => known.name === one.name)) names.push(one);
+      }
     }
     const resultCell = (run, name) => {
       const found = run.results.find((one) => one.name === name);
       const isAtStep = found && found.step !== undefined && name.startsWith("val");
       return element("td", found ? found.text + (isAtStep ? ` @${found.step}` : "") : "-", { class: "number" });
     };
-    const headings = ["run", "state", "started", ...names.map((one) => one.label)];
+    const headings = ["run", "state", "started (UTC)", ...names.map((one) => one.label)];
     const columns = runs.map((run, number) => {
       const heading = element("th", run.label);
       heading.prepend(colorKey(number));
-      return [heading, stateCell(run), element("td", dateText(run.started), { class: "date" }),
+      return [heading, stateCell(run), element("td", dateText(run.started).slice(0, 16), { class: "date" }),
         ...names.map(({ name }) => resultCell(run, name))];
     });
     const isNarrow = matchMedia("(max-width: 600px)").matches && runs.length <= 3;
@@ -298,8 +301,8 @@
       const bar = element("div", null, { class: "bar", role: "img",
         "aria-label": run.time_parts.map((part) => `${part.name} ${valueText(part.seconds)} s`).join(", ") });
       run.time_parts.forEach((part, i) => {
-        const share = 100 * part.seconds / total;
-        bar.append(element("span", share > 7 ? part.name : "", { style: `width:${share}%;background:${PARTS[i % PARTS.length]}`,
+        const share = 100 * part.seconds / total, fits = 3.6 * share > 7 * part.name.length;  // on a phone too
+        bar.append(element("span", fits ? part.name : "", { style: `width:${share}%;background:${PARTS[i % PARTS.length]}`,
           title: `${part.name} ${share.toFixed(1)} %` }));
       });
       const text = element("p", null, { class: "faint" });
