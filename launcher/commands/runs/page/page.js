@@ -115,7 +115,7 @@
 
   function legend(state) {
     return state.series.filter((one) => one.isVisible).map((one) =>
-      `${one.dashHTML} ${escaped(one.label)}` +
+      `<span style="color:${one.color}">${one.dashHTML}</span> ${escaped(one.label)}` +
       (one.y === undefined || one.y === null ? "" : ` <b>${escaped(valueText(one.y))}</b>`)).join("&ensp;") +
       (state.x === undefined || state.x === null ? "" : `&ensp;${escaped(settings.axis)} ${escaped(valueText(state.x))}`);
   }
