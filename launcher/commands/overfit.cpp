@@ -63,7 +63,7 @@ void make_plain(recipe::Recipe& recipe) {
   recipe.schedule.decay.name = "constant";
   recipe.length = steps(kSteps);
   recipe.validate_every = steps(kSteps);
-  recipe.log_every = steps(10);
+  recipe.log.every = steps(10);
   recipe::Checkpoint& checkpoint = recipe.checkpoint;
   checkpoint.every = steps(kSteps);
   checkpoint.automatic = false;

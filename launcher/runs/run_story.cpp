@@ -31,7 +31,7 @@ std::string words_of(const RunJson& record, const char* name) {
   return core::printable(text.substr(0, text.find('\n')));
 }
 
-std::string event_of(const RunJson& record) { return words_of(record, "event"); }
+std::string event_name(const RunJson& record) { return words_of(record, "event"); }
 
 // ": CAUSE." or "."
 std::string because(const RunJson& record, const char* name = "cause") {
@@ -120,7 +120,7 @@ const std::map<std::string, Sentence, std::less<>>& sentences() {
 
 // Events that follow each other as one sentence; `last` is the last of `count`.
 std::string together(const RunJson& first, const RunJson& last, std::int64_t count) {
-  const bool is_save = event_of(first) == "checkpoint_saved";
+  const bool is_save = event_name(first) == "checkpoint_saved";
   const std::int64_t from = integer(first, "step"), to = integer(last, "step");
   if (is_save && count == 1) return fmt::format("The checkpoint of step {} was saved.", from);
   if (is_save) return fmt::format("{} checkpoints were saved, steps {} to {}.", count, from, to);
@@ -141,7 +141,7 @@ bool ends_attempt(const std::string& event) {
 std::vector<RunJson> events_in_order(const RunRecord& run) {
   std::vector<RunJson> events = run.journal;
   for (const RunJson& record : run.others) {
-    const std::string event = event_of(record);
+    const std::string event = event_name(record);
     if (event == "straggler" || event == "lost_replica") events.push_back(record);
   }
   if (run.journal.empty()) {
@@ -160,7 +160,7 @@ std::vector<RunJson> events_in_order(const RunRecord& run) {
 }
 
 std::string sentence_of(const RunJson& record) {
-  const std::string event = event_of(record);
+  const std::string event = event_name(record);
   if (event == "first_record") {
     return fmt::format("Attempt {} wrote its first record.", integer(record, "attempt", 0));
   }
@@ -168,7 +168,7 @@ std::string sentence_of(const RunJson& record) {
   return found != sentences().end() ? found->second(record) : fmt::format("Event {}.", event);
 }
 
-std::string local_time(double time) {
+std::string story_time(double time) {
   const auto seconds = static_cast<std::time_t>(time);
   std::tm parts{};
   localtime_r(&seconds, &parts);
@@ -179,7 +179,7 @@ std::string local_time(double time) {
 
 std::size_t attempt_count(const RunRecord& run) {
   const auto starts = std::count_if(run.journal.begin(), run.journal.end(), [](const auto& one) {
-    return event_of(one) == "attempt_started";
+    return event_name(one) == "attempt_started";
   });
   return std::max(static_cast<std::size_t>(starts), run.attempts.size());
 }
@@ -193,7 +193,7 @@ std::vector<StoryLine> run_story(const RunRecord& run) {
   std::int64_t open = -1;  // the attempt that has started and not ended
   for (std::size_t i = 0; i < events.size(); ++i) {
     const RunJson& first = events[i];
-    const std::string event = event_of(first);
+    const std::string event = event_name(first);
     const double time = number_of(first, "time").value_or(0);
     if (event == "attempt_started") {
       if (open >= 0) story.push_back({time, fmt::format("Attempt {} {}", open, kNoEnd)});
@@ -206,7 +206,7 @@ std::vector<StoryLine> run_story(const RunRecord& run) {
       continue;
     }
     const std::size_t begin = i;
-    while (i + 1 < events.size() && event_of(events[i + 1]) == event) ++i;
+    while (i + 1 < events.size() && event_name(events[i + 1]) == event) ++i;
     const auto count = static_cast<std::int64_t>(i - begin + 1);
     story.push_back({time, together(first, events[i], count)});
   }
@@ -223,7 +223,7 @@ std::string story_text(const RunRecord& run) {
                   core::counted(static_cast<std::int64_t>(attempt_count(run)), "attempt"),
                   observe::format_duration(trained_seconds(run)));
   for (const StoryLine& line : run_story(run)) {
-    text += fmt::format("  {}  {}\n", local_time(line.time), line.text);
+    text += fmt::format("  {}  {}\n", story_time(line.time), line.text);
   }
   if (run.journal.empty()) {
     text += "  journal.jsonl is missing: only starts and the last failure are known\n";

@@ -20,7 +20,7 @@ class LineWriter {
   LineWriter(std::filesystem::path file, std::shared_ptr<core::Housekeeping> housekeeping,
              std::string first = "");
 
-  void append(std::string line);  // a JSON object, without its newline
+  void append(std::string line);  // without its newline
 
  private:
   void open_file();

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <utility>
 
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
@@ -17,7 +18,8 @@ constexpr int kLineWaitMs = 100;
 
 }  // namespace
 
-Progress::Progress(int fd, ProgressGoal goal) : fd_(fd), terminal_(isatty(fd) == 1), goal_(goal) {}
+Progress::Progress(int fd, ProgressGoal goal, Keep keep)
+    : fd_(fd), terminal_(isatty(fd) == 1), goal_(goal), keep_(std::move(keep)) {}
 
 Progress::~Progress() {
   if (!bar_shown_) return;
@@ -34,10 +36,12 @@ void Progress::train(const TrainRecord& record) {
   state_.tokens_per_s = record.tokens_per_s.value_or(-1);
   const double step_s = record.data_time + record.compute_time;
   state_.data_share = step_s > 0 ? record.data_time / step_s : -1;
+  const std::string line = train_text(state_, goal_);
+  keep_(line);
   if (terminal_) {
     draw();
   } else {
-    offer(fd_, train_text(state_, goal_) + "\n", kLineWaitMs);
+    offer(fd_, line + "\n", kLineWaitMs);
   }
 }
 
@@ -50,7 +54,8 @@ void Progress::tick(std::int64_t step, double loss, double lr) {
 void Progress::eval(const EvalRecord& record) { note(eval_text(record, goal_)); }
 
 void Progress::note(const std::string& line) {
-  const std::string whole = core::printable(line) + "\n";
+  const std::string text = core::printable(line), whole = text + "\n";
+  keep_(text);
   offer(fd_, bar_shown_ ? "\r\x1b[K" + whole : whole, kLineWaitMs);
   if (bar_shown_) draw();
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "lib/core/clock.h"
@@ -15,9 +16,14 @@ namespace scaletrain::observe {
 
 class Progress {
  public:
+  // Receives a line without its newline, for a file.
+  using Keep = std::function<void(const std::string&)>;
+
   // Writes to `fd`, which stays the caller's: a bar where it is a terminal, one line for each
-  // record elsewhere.
-  Progress(int fd, ProgressGoal goal);
+  // record elsewhere. `keep` receives every whole line, those of records on a terminal too, and no
+  // bar.
+  Progress(
+      int fd, ProgressGoal goal, Keep keep = [](const std::string&) {});
   ~Progress();  // draws the last state and ends the bar's line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -34,6 +40,7 @@ class Progress {
   int fd_;
   bool terminal_;
   ProgressGoal goal_;
+  Keep keep_;
   ProgressState state_;
   core::SteadyTime start_, drawn_;
   std::int64_t first_step_ = -1;

@@ -14,14 +14,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string row(std::string_view name, std::string_view text) {
+std::string start_row(std::string_view name, std::string_view text) {
   return fmt::format("  {:<10} {}\n", name, text);
 }
 
 // "1,400"
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return digits;
 }
 
@@ -39,8 +39,8 @@ std::string model_row(const StartFacts& facts) {
       facts.frozen == 0
           ? "all trained"
           : fmt::format("{} trained, {} frozen", rounded(facts.trained), rounded(facts.frozen));
-  return row("model", fmt::format("{}, {} parameters ({})", facts.model,
-                                  rounded(facts.trained + facts.frozen), trained));
+  return start_row("model", fmt::format("{}, {} parameters ({})", facts.model,
+                                        rounded(facts.trained + facts.frozen), trained));
 }
 
 std::string weights_row(const StartFacts::Weights& weights) {
@@ -48,7 +48,7 @@ std::string weights_row(const StartFacts::Weights& weights) {
                                  core::counted(weights.loaded, "tensor"));
   if (weights.adapted > 0) text += fmt::format(", {} adapted", weights.adapted);
   if (weights.initialized > 0) text += fmt::format(", {} initialized", weights.initialized);
-  return row("weights", text);
+  return start_row("weights", text);
 }
 
 std::string set_text(const StartFacts::DataSet& set, const std::string& counted) {
@@ -65,11 +65,11 @@ std::string data_row(const StartFacts& facts) {
   }
   if (facts.classes > 0) text += fmt::format("; {} classes", grouped(facts.classes));
   if (facts.vocab_size > 0) text += fmt::format("; vocabulary {}", grouped(facts.vocab_size));
-  return row("data", text);
+  return start_row("data", text);
 }
 
 std::string batch_row(const StartFacts& facts) {
-  return row(
+  return start_row(
       "batch",
       fmt::format("{} = {} per device x {} accumulation x {} data parallel; {} steps an "
                   "epoch, {} in all",
@@ -82,8 +82,9 @@ std::string devices_row(const StartFacts& facts) {
   for (const StartFacts::Axis& axis : facts.layout) {
     layout += fmt::format("{}{} {}", layout.empty() ? "; layout: " : ", ", axis.name, axis.size);
   }
-  return row("devices", fmt::format("{} x {} ({}){}", facts.ranks, core::printable(facts.device),
-                                    core::counted(facts.nodes, "node"), layout));
+  return start_row("devices",
+                   fmt::format("{} x {} ({}){}", facts.ranks, core::printable(facts.device),
+                               core::counted(facts.nodes, "node"), layout));
 }
 
 Json json_of(const StartFacts::DataSet& set) {
@@ -110,12 +111,13 @@ std::string start_text(const StartFacts& facts) {
   if (facts.weights && facts.step == 0) text += weights_row(*facts.weights);
   text += data_row(facts);
   text += batch_row(facts);
-  text += row("optimizer", fmt::format("{}, lr {:g}, weight decay {:g}", facts.optimizer, facts.lr,
-                                       facts.weight_decay));
-  text += row("precision", facts.precision);
+  text += start_row("optimizer", fmt::format("{}, lr {:g}, weight decay {:g}", facts.optimizer,
+                                             facts.lr, facts.weight_decay));
+  text += start_row("precision", facts.precision);
   text += devices_row(facts);
-  if (facts.step > 0) text += row("continues", fmt::format("after step {}", grouped(facts.step)));
-  text += row("run", core::printable(facts.run));
+  if (facts.step > 0)
+    text += start_row("continues", fmt::format("after step {}", grouped(facts.step)));
+  text += start_row("run", core::printable(facts.run));
   return text;
 }
 

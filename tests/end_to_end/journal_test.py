@@ -40,6 +40,15 @@ class JournalTest(support.RunTestCase):
             self.assertRegex(story, sentence)
         self.assertEqual(story, self.run_scaletrain("explain", run).stdout)
 
+    def test_the_lines_of_the_console_are_kept_without_the_bar(self):
+        recipe = self.recipe(steps=10)
+        done = self.run_scaletrain("launch", recipe)
+        kept = (self.folder / "recipe/console.log").read_text()
+        for text in (r"(?m)^epoch 1/1  step 10/10  loss ", r"(?m)^val: top-1 ", r"(?m)^recipe: done, 10 steps in "):
+            self.assertRegex(kept, text)
+        self.assertNotIn("\r", kept)
+        self.assertLessEqual(set(kept.splitlines()), set((done.stdout + done.stderr).splitlines()))
+
 
 if __name__ == "__main__":
     unittest.main()

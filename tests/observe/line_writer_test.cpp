@@ -20,6 +20,15 @@ TEST_CASE("each line is appended with its newline") {
   CHECK(read_text(file) == "first\nsecond\nthird\n");
 }
 
+TEST_CASE("the first line of an empty file ends with the first field") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path / "lines";
+  LineWriter writer(file, std::make_shared<core::Housekeeping>(), ",\"format\":1");
+  writer.append("{\"a\":1}");
+  writer.append("{\"a\":2}");
+  CHECK(read_text(file) == "{\"a\":1,\"format\":1}\n{\"a\":2}\n");
+}
+
 TEST_CASE("lines of two writers do not overwrite each other") {
   const test::TemporaryFolder folder;
   const auto file = folder.path / "lines";

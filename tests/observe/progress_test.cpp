@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <string>
+#include <vector>
 
 #include "tests/observe/measures.h"
 #include "tests/observe/observe_support.h"
@@ -87,6 +89,20 @@ TEST_CASE("without a terminal every record is a plain line, and steps in between
   }
   CHECK(pipe.text() == "step 10  loss 1.2500  lr 0.001  512 samples/s  data 10%\n" +
                            std::string(kEvalLine) + "\nsaved step 43\n");
+}
+
+TEST_CASE("whole lines are kept for a file, and the bar of a terminal is not") {
+  const Terminal terminal(80);
+  std::vector<std::string> kept;
+  {
+    Progress progress(terminal.inside, {}, [&](const std::string& line) { kept.push_back(line); });
+    progress.tick(9, 1.5, 0.001);
+    progress.train(kTrain);
+    progress.eval(kEvaluated);
+    progress.note("saved \x1b[2J");
+  }
+  CHECK(kept == std::vector<std::string>{"step 10  loss 1.2500  lr 0.001  512 samples/s  data 10%",
+                                         kEvalLine, "saved \\x1b[2J"});
 }
 
 TEST_CASE("control characters of a note cannot change the terminal") {

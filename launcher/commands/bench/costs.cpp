@@ -27,7 +27,7 @@ std::optional<double> times(const BenchReport& report, const Cost& cost) {
   return *first / *own;
 }
 
-std::vector<std::string> head_of(const BenchReport& report) {
+std::vector<std::string> columns_of(const BenchReport& report) {
   if (report.what == "speed") return {"technique", "steps/s", "samples/s", "faster"};
   std::vector<std::string> head{"technique"};
   for (const auto& [kind, bytes] : report.costs.front().answer.at("peak_bytes").items()) {
@@ -64,7 +64,7 @@ std::vector<std::string> line_of(const BenchReport& report, const Cost& cost, st
 }  // namespace
 
 std::string bench_text(const BenchReport& report) {
-  std::vector<std::vector<std::string>> lines{head_of(report)};
+  std::vector<std::vector<std::string>> lines{columns_of(report)};
   for (const Cost& cost : report.costs) {
     lines.push_back(line_of(report, cost, lines.front().size()));
   }

@@ -12,6 +12,7 @@
 
 #include "launcher/commands/start/given_data.h"
 #include "launcher/commands/start/image_side.h"
+#include "launcher/jobs/checks/sample_check.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/text/compressed_name.h"
@@ -34,14 +35,6 @@ constexpr std::size_t kHeadBytes = 1 << 16;  // of an image, for its size
 constexpr std::size_t kImagesLookedAt = 9;   // of the first class
 constexpr std::int64_t kMostListBytes = 16 << 20;
 constexpr std::array<const char*, 3> kValNames{"val", "valid", "validation"};
-
-std::string lower_extension(const fs::path& file) {
-  std::string extension = file.extension().string();
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return extension.empty() ? "" : extension.substr(1);
-}
 
 std::vector<fs::path> entries_of(const fs::path& folder, bool folders) {
   std::vector<fs::path> found;

@@ -26,14 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxCardBytes = 64 << 20;
 
-std::string lower_extension(const fs::path& file) {
-  std::string extension = file.extension().string();
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return extension.empty() ? "" : extension.substr(1);
-}
-
 // Counts the images of the class folders in `folder`, at most about `enough`; nullopt where a
 // folder cannot be listed.
 std::optional<std::int64_t> images_in(const std::string& folder, std::int64_t enough) {
@@ -134,6 +126,14 @@ std::optional<std::int64_t> samples_of(const recipe::Source& source, std::int64_
 }
 
 }  // namespace
+
+std::string lower_extension(const fs::path& file) {
+  std::string extension = file.extension().string();
+  for (char& c : extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return extension.empty() ? "" : extension.substr(1);
+}
 
 // An empty set is reported by the workers, with its place.
 void check_samples(const recipe::Recipe& recipe, int ranks) {

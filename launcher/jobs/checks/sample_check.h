@@ -1,6 +1,9 @@
 // Checks the number of training images against the batch, as far as the launcher can count them.
 #pragma once
 
+#include <filesystem>
+#include <string>
+
 namespace scaletrain::recipe {
 struct Recipe;
 }
@@ -12,5 +15,8 @@ namespace scaletrain::launcher {
 // shard are those of its index, or of card.json beside it if the shard has the size that the card
 // says. A set that has other shards is left to the workers.
 void check_samples(const recipe::Recipe& recipe, int ranks);
+
+// Returns the extension of a file in lower case, without its dot; "" if it has none.
+std::string lower_extension(const std::filesystem::path& file);
 
 }  // namespace scaletrain::launcher

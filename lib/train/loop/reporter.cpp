@@ -93,12 +93,17 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   write_start(folder / "start.json", observe::start_json(start));
   metrics_ = std::make_unique<observe::MetricsWriter>(folder / "metrics.jsonl", run.housekeeping);
   journal_ = std::make_unique<observe::RunJournal>(folder, run.housekeeping);
+  console_log_ = std::make_unique<observe::LineWriter>(folder / "console.log", run.housekeeping);
   progress_ = std::make_unique<observe::Progress>(
-      console_fd_, observe::ProgressGoal{.total_steps = run.length.total_steps,
-                                         .steps_per_epoch = run.length.steps_per_epoch,
-                                         .epoch_shift = run.length.epoch_shift,
-                                         .growing = run.length.growing.get()});
-  observe::offer(console_fd_, observe::start_text(start), kStartWaitMs);
+      console_fd_,
+      observe::ProgressGoal{.total_steps = run.length.total_steps,
+                            .steps_per_epoch = run.length.steps_per_epoch,
+                            .epoch_shift = run.length.epoch_shift,
+                            .growing = run.length.growing.get()},
+      [this](const std::string& line) { console_log_->append(line); });
+  const std::string block = observe::start_text(start);
+  console_log_->append(block.substr(0, block.find_last_not_of('\n') + 1));
+  observe::offer(console_fd_, block, kStartWaitMs);
 }
 
 Reporter::~Reporter() = default;
@@ -322,7 +327,10 @@ void Reporter::summary(const std::string& stopped) {
     summary.best = observe::RunSummary::Best{
         .measured = {run_.task->row().measure(metric), state.best_metric}, .step = state.best_step};
   }
-  observe::offer(console_fd_, observe::summary_text(summary), kSummaryWaitMs);
+  std::string text = observe::summary_text(summary);
+  observe::offer(console_fd_, text, kSummaryWaitMs);
+  text.pop_back();  // its last newline
+  console_log_->append(text);
 }
 
 }  // namespace scaletrain::train

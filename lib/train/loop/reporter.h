@@ -13,6 +13,7 @@
 #include "lib/core/job/worker_env.h"
 #include "lib/mirror/mirror.h"
 #include "lib/observe/journal.h"
+#include "lib/observe/line_writer.h"
 #include "lib/observe/metrics.h"
 #include "lib/observe/progress.h"
 #include "lib/observe/slow_causes.h"
@@ -83,6 +84,7 @@ class Reporter {
   Outcomes<observe::TrainRecord> lines_;  // with what was slowest, which they lack
   std::unique_ptr<observe::MetricsWriter> metrics_;
   std::unique_ptr<observe::RunJournal> journal_;
+  std::unique_ptr<observe::LineWriter> console_log_;  // outlives progress_, which writes to it
   std::unique_ptr<observe::Progress> progress_;
   int console_fd_;
   std::map<std::filesystem::path, std::string> files_;  // full text; the run keeps them

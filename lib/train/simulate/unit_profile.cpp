@@ -261,8 +261,8 @@ class Profiler {
     for (const UnitProfile& one : profiles) {
       costs.push_back({one.name, one.saved_bytes, one.input_bytes, 1});
     }
-    constexpr std::int64_t kMegabyte = 1'000'000;
-    return engine::within_budget(costs, *recipe_.recompute->budget_mb * kMegabyte);
+    constexpr std::int64_t kBytesOfMegabyte = 1'000'000;
+    return engine::within_budget(costs, *recipe_.recompute->budget_mb * kBytesOfMegabyte);
   }
 
   // Measures the collectives of these kinds in the group of `ranks`.

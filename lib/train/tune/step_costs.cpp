@@ -74,10 +74,10 @@ void attribute_state(Run& run, units::MemoryMeter& meter) {
 
 // Returns the memory use of the rank with the highest sum.
 units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
-  constexpr auto kKinds = static_cast<std::int64_t>(units::kMemoryKinds);
-  const at::Tensor all = at::zeros({group.world_size(), kKinds},
+  constexpr auto kKindCount = static_cast<std::int64_t>(units::kMemoryKinds);
+  const at::Tensor all = at::zeros({group.world_size(), kKindCount},
                                    at::TensorOptions(at::kDouble).device(group.device()));
-  for (std::int64_t kind = 0; kind < kKinds; ++kind) {
+  for (std::int64_t kind = 0; kind < kKindCount; ++kind) {
     all[group.rank()][kind].fill_(
         static_cast<double>(own.bytes.at(static_cast<std::size_t>(kind))));
   }
@@ -87,7 +87,8 @@ units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
   std::optional<units::MemoryUse> result;
   for (int rank = 0; rank < group.world_size(); ++rank) {
     units::MemoryUse one;
-    std::transform(numbers + rank * kKinds, numbers + (rank + 1) * kKinds, one.bytes.begin(),
+    std::transform(numbers + rank * kKindCount, numbers + (rank + 1) * kKindCount,
+                   one.bytes.begin(),
                    [](double bytes) { return static_cast<std::int64_t>(bytes); });
     if (!result || one.total() > result->total()) result = one;
   }
