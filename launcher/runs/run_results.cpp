@@ -119,6 +119,11 @@ const RunValue* find_value(const std::vector<RunValue>& values, const std::strin
   return found == values.end() ? nullptr : &*found;
 }
 
+std::string measure_label(const std::string& name) {
+  const recipe::Measure* const measure = measure_named(name);
+  return measure != nullptr ? measure->label : name;
+}
+
 std::string value_text(const std::string& name, double value) {
   if (name == "seconds") return observe::format_duration(value);
   if (name == "memory_bytes") return fmt::format("{:.2f} GB", value / 1e9);

@@ -31,6 +31,9 @@ std::vector<RunValue> run_results(const RunRecord& run);
 // nullptr if there is none of that name.
 const RunValue* find_value(const std::vector<RunValue>& values, const std::string& name);
 
+// "top-1" for the measure "top1"; an unknown name is returned as it is.
+std::string measure_label(const std::string& name);
+
 // The value with its unit: "98.48 %", "0.1418", "1,144", "3m 12s", "1.14 GB".
 std::string value_text(const std::string& name, double value);
 

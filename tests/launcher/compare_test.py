@@ -26,6 +26,14 @@ class Compare(RunsTestCase):
         self.assertNotIn("torch", text)
         self.assertIn("optimizer.name", self.run_launcher("compare", "--all", "a", "b").stdout)
 
+    def test_of_long_values_the_first_difference_is_visible(self):
+        for name in "ab":
+            shards = "/storage/of/a/team/with/a/long/path/to/its/shards/" + name + "-{000000..000003}.tar"
+            self.write_run(name, name="same", data={"train": {"shards": shards}})
+        text = self.run_launcher("compare", "a", "b").stdout
+        self.assertRegex(text, r"(?m)^data\.train\.shards +\.\.\./its/shards/a-\{000000\.\.000003\}\.tar +"
+                               r"\.\.\./its/shards/b-\{000000\.\.000003\}\.tar$")
+
     def test_runs_that_differ_in_the_seed_alone_have_a_mean_and_a_spread(self):
         top1 = {"a": (0.75, 0.5, 0.625), "b": (0.25, 0.375)}
         for name, values in top1.items():

@@ -341,7 +341,7 @@ class Resuming(RecipeTestCase):
                           ("launch", "--resume", "auto", self.recipe())):
             done = self.launch(*arguments[1:], command=arguments[0])
             self.assertEqual(f"{self.run_folder}: this run is finished: step 10, epoch 2, test "
-                             "top-1 0.5000 of step 4\n", done.stderr)
+                             "top-1 50.00 % at step 4\n", done.stderr)
         self.assertEqual([], self.called())
         self.launch("--set", "steps=20", "--allow", "steps", self.run_folder, command="resume")
         self.assertEqual(1, len(self.called()))

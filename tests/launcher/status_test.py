@@ -98,7 +98,7 @@ class Status(RecipeTestCase):
         self.launch(self.recipe())
         (self.run_folder / "finished.json").write_text(
             '{"step": 10, "epoch": 2, "test_top1": 0.5}')
-        self.assertEqual(("finished", "step 10, epoch 2, test top-1 0.5000"),
+        self.assertEqual(("finished", "step 10, epoch 2, test top-1 50.00 %"),
                          self.fields("state", "why"))
 
     def test_restarts_are_counted(self):

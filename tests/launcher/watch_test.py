@@ -42,7 +42,7 @@ class Watch(RecipeTestCase):
     def test_without_a_terminal_it_prints_one_screen_without_escapes(self):
         text = self.watch()
         self.assertTrue(text.startswith("test   stopped   step 100\n"), text)
-        self.assertIn("val top1  0.5\n", text)
+        self.assertIn("val top-1  50.00 %\n", text)
         self.assertIn("data wait 25 %", text)
         self.assertNotIn("\x1b", text)
 
@@ -81,7 +81,7 @@ class Watch(RecipeTestCase):
             self.addCleanup(process.kill)
             wide = self.read_until(master, "\x1b[J")
             self.assertTrue(wide.startswith("\x1b[?1049h\x1b[?25l"), wide)
-            self.assertIn("val top1  0.5", wide.split("\n")[1])  # beside the loss
+            self.assertIn("val top-1  50.00 %", wide.split("\n")[1])  # beside the loss
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 60, 0, 0))
             process.send_signal(signal.SIGWINCH)
             self.read_until(master, "loss  0.01\x1b[K")  # alone on its line

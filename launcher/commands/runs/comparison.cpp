@@ -171,6 +171,42 @@ std::string difference_text(const RunJson& row) {
 
 using TableRows = std::vector<std::vector<std::string>>;
 
+constexpr std::size_t kWidestCell = 40;   // bytes
+constexpr std::size_t kShownBefore = 12;  // bytes shown before the first difference
+
+// First byte at or before `at` that begins a UTF-8 character.
+std::size_t character_start(const std::string& text, std::size_t at) {
+  while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) {
+    --at;
+  }
+  return at;
+}
+
+// Number of leading bytes in which all values of a row agree.
+std::size_t common_prefix(const std::vector<std::string>& line) {
+  const std::string& first = line[1];
+  std::size_t length = first.size();
+  for (std::size_t i = 2; i + 1 < line.size(); ++i) {
+    const auto end = std::mismatch(first.begin(), first.end(), line[i].begin(), line[i].end());
+    length = std::min(length, static_cast<std::size_t>(end.first - first.begin()));
+  }
+  return length;
+}
+
+// Cuts wide values of a row so that the place of their first difference stays visible.
+void shorten_values(std::vector<std::string>& line) {
+  const std::size_t common = common_prefix(line);
+  for (std::size_t i = 1; i + 1 < line.size(); ++i) {
+    std::string& cell = line[i];
+    if (cell.size() <= kWidestCell) continue;
+    const std::size_t room = kWidestCell - 3;
+    if (common < cell.size() && common + kShownBefore > room) {
+      cell = "..." + cell.substr(character_start(cell, common - kShownBefore));
+    }
+    if (cell.size() > kWidestCell) cell = cell.substr(0, character_start(cell, room)) + "...";
+  }
+}
+
 void add_rows(const RunJson& rows, const char* key, bool all, TableRows& table) {
   for (const RunJson& row : rows) {
     if (!all && all_same(row["values"])) continue;
@@ -235,11 +271,8 @@ std::string comparison_text(const RunJson& comparison, bool all) {
     table.push_back(std::move(line));
   }
   for (std::vector<std::string>& line : table) {
-    for (std::string& cell : line) {
-      constexpr std::size_t kWidest = 40;
-      cell = core::printable(cell);
-      if (cell.size() > kWidest) cell = cell.substr(0, kWidest - 3) + "...";
-    }
+    for (std::string& cell : line) cell = core::printable(cell);
+    shorten_values(line);
   }
   return core::text_table(table);
 }

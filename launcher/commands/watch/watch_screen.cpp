@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "launcher/runs/run_results.h"
 #include "lib/core/printable.h"
 #include "lib/observe/plot.h"
 #include "lib/observe/progress_text.h"
@@ -39,12 +40,23 @@ std::string title(const Json& status) {
   return core::printable(text);
 }
 
-// A curve with its name and newest value above it; one line if there is no room or no point.
-Lines chart(const std::string& name, const Points& points, int width, int height) {
-  if (points.empty()) return {name + "  no value yet"};
+// A curve below `heading`, its name and newest value; one line if there is no point.
+Lines chart(const std::string& heading, const Points& points, int width, int height) {
+  if (points.empty()) return {heading};
   Lines lines = observe::draw_chart(points, width, height);
-  lines.insert(lines.begin(), fmt::format("{}  {:.4g}", name, points.back().y));
+  lines.insert(lines.begin(), heading);
   return lines;
+}
+
+std::string loss_heading(const RunCurves& curves) {
+  if (curves.loss.empty()) return "loss  no value yet";
+  return fmt::format("loss  {:.4g}", curves.loss.back().y);
+}
+
+std::string validation_heading(const RunCurves& curves) {
+  if (curves.validation.empty()) return "val  no value yet";
+  return fmt::format("val {}  {}", measure_label(curves.measure),
+                     value_text("val_" + curves.measure, curves.validation.back().y));
 }
 
 Lines beside(const Lines& left, const Lines& right, int width) {
@@ -57,14 +69,13 @@ Lines beside(const Lines& left, const Lines& right, int width) {
 }
 
 Lines charts(const RunCurves& curves, ScreenSize size) {
-  const std::string val = curves.measure.empty() ? "val" : "val " + curves.measure;
   const bool is_wide = size.width >= kSideBySide;
   // Besides its rows a chart has a title and an axis.
   const int room = size.height - kRowsBesideCharts;
   const int rows = std::clamp(is_wide ? room : room / 2 - 2, kLeastChart, kMostChart);
   const int width = is_wide ? (size.width - 2) / 2 : size.width;
-  Lines loss = chart("loss", curves.loss, width, rows);
-  const Lines validation = chart(val, curves.validation, width, rows);
+  Lines loss = chart(loss_heading(curves), curves.loss, width, rows);
+  const Lines validation = chart(validation_heading(curves), curves.validation, width, rows);
   if (is_wide) return beside(loss, validation, width);
   loss.insert(loss.end(), validation.begin(), validation.end());
   return loss;

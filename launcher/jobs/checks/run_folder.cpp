@@ -55,9 +55,9 @@ std::optional<std::string> finished_run(const fs::path& output) {
     const recipe::Measure& measure = task.measures.front();
     const auto tested = json.find("test_" + measure.name);
     if (tested == json.end() || !tested->is_number()) continue;
-    text += fmt::format(", test {} {:.4f}", measure.label, tested->get<double>());
+    text += fmt::format(", test {} {}", measure.label, measure.text(tested->get<double>()));
     const std::int64_t step = json.value("test_step", std::int64_t{-1});
-    if (step >= 0 && step != json.value("step", step)) text += fmt::format(" of step {}", step);
+    if (step >= 0 && step != json.value("step", step)) text += fmt::format(" at step {}", step);
     break;  // a run has one task
   }
   return text;

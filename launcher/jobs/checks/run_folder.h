@@ -11,8 +11,8 @@ namespace scaletrain::launcher {
 // that failed before its first checkpoint leaves none.
 bool holds_run(const std::filesystem::path& output);
 
-// Returns a line about a finished run, "step 440, epoch 10, test top-1 0.9848 of step 387"; nullopt
-// if the run is not finished.
+// Returns a line about a finished run, "step 440, epoch 10, test top-1 98.48 % at step 387";
+// nullopt if the run is not finished.
 std::optional<std::string> finished_run(const std::filesystem::path& output);
 
 // True if a live job owns the folder, as far as this node can see.

@@ -25,6 +25,9 @@
   function colorOf(number) {
     return COLORS[number % COLORS.length];
   }
+  function colorKey(number) {
+    return element("span", null, { class: "key", style: `background:${colorOf(number)}` });
+  }
   function valueText(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return "-";
     const size = Math.abs(value);
@@ -36,7 +39,14 @@
   }
   function plainText(value) {
     if (value === null || value === undefined) return "-";
-    return typeof value === "string" ? value : JSON.stringify(value);
+    if (typeof value === "string") return value;
+    if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.join(" ");
+    return JSON.stringify(value);
+  }
+  function factText(fact, value) {
+    if (fact === "time" && typeof value === "number") return dateText(value);
+    if (fact === "versions" && value) return Object.entries(value).map((pair) => pair.join(" ")).join(", ");
+    return plainText(value);
   }
 
   // Exponential moving average, divided by the sum of its weights: the first points are not drawn to 0.
@@ -105,7 +115,7 @@
 
   function legend(state) {
     return state.series.filter((one) => one.isVisible).map((one) =>
-      `<span style="color:${one.color}">&#9632;</span> ${escaped(one.label)}` +
+      `<span style="color:${one.color}">${one.dashHTML}</span> ${escaped(one.label)}` +
       (one.y === undefined || one.y === null ? "" : ` <b>${escaped(valueText(one.y))}</b>`)).join("&ensp;") +
       (state.x === undefined || state.x === null ? "" : `&ensp;${escaped(settings.axis)} ${escaped(valueText(state.x))}`);
   }
@@ -118,6 +128,13 @@
     for (const chart of charts) chart.graph.updateOptions({ dateWindow: range });
   }
 
+  // The range moved into the data; null, the whole range, if it covers all of them.
+  function inside([low, high], [first, last]) {
+    if (high - low >= last - first) return null;
+    const shift = Math.max(first - low, 0) - Math.max(high - last, 0);
+    return [low + shift, high + shift];
+  }
+
   function onKey(event, graph) {
     const [low, high] = graph.xAxisRange(), width = high - low;
     const ranges = { "+": [low + width / 4, high - width / 4], "=": [low + width / 4, high - width / 4],
@@ -125,7 +142,8 @@
       "ArrowRight": [low + width / 5, high + width / 5], "0": null };
     if (!(event.key in ranges) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    setRange(ranges[event.key]);
+    const range = ranges[event.key];
+    setRange(range && inside(range, graph.xAxisExtremes()));
   }
 
   function visibility(series) {
@@ -146,7 +164,7 @@
       colors: series.map((one) => one.color), strokePattern: null,
       series: Object.fromEntries(series.map((one) => [one.label, { strokePattern: one.dashed ? [6, 3] : null,
         drawPoints: rows.length < 60, pointSize: 2 }])),
-      connectSeparatedPoints: true, legend: "always", labelsDiv: legendBox, legendFormatter: legend,
+      connectSeparatedPoints: true, xRangePad: 4, legend: "always", labelsDiv: legendBox, legendFormatter: legend,
       logscale: settings.log, visibility: visibility(series), strokeWidth: 1.5, highlightCircleSize: 3,
       axes: { x: { axisLabelFormatter: valueText, valueFormatter: valueText },
         y: { axisLabelFormatter: valueText, valueFormatter: valueText, axisLabelWidth: 62 } },
@@ -228,25 +246,51 @@
     return box;
   }
 
+  function stateCell(run) {
+    const cell = element("td", run.state, { class: `state state-${run.state}` });
+    if (run.why && run.state !== "finished") cell.append(element("div", run.why, { class: "faint" }));
+    return cell;
+  }
+
+  // A row for each run. On a narrow screen a few runs are columns, so that every figure is visible.
   function drawFigures() {
     document.title = "scaletrain: " + runs.map((run) => run.name || run.path).join(", ");
-    into("title", runs.length === 1 ? runs[0].name || runs[0].path : `${runs.length} runs`);
+    document.getElementById("title").textContent =
+      runs.length === 1 ? runs[0].name || runs[0].path : `${runs.length} runs`;
     const names = [];
     for (const run of runs) {
-      for (const one of run.results) if (!names.some((known) => known.name === one.name)) names.push(one);
+      for (const one of run.results) {
+        const isUsual = one.name === "attempts" && one.text === "1";
+        if (!isUsual && !names.some((known) => known.name === one.name)) names.push(one);
+      }
     }
-    const box = table(runs.map((run) => [run.label, run.state + (run.why ? `: ${run.why}` : ""), dateText(run.started),
-      ...names.map(({ name }) => {
-        const found = run.results.find((one) => one.name === name);
-        if (!found) return "-";
-        return found.step !== undefined && name.startsWith("val") ? `${found.text} @${found.step}` : found.text;
-      })]), ["run", "state", "started", ...names.map((one) => one.label)]);
-    [...box.querySelectorAll("tr")].slice(1).forEach((row, number) => {
-      row.children[1].className = `state-${runs[number].state}`;
-      for (const cell of [...row.children].slice(3)) cell.className = "number";
-      row.children[0].prepend(element("span", null, { class: "key", style: `background:${colorOf(number)}` }));
+    const resultCell = (run, name) => {
+      const found = run.results.find((one) => one.name === name);
+      const isAtStep = found && found.step !== undefined && name.startsWith("val");
+      return element("td", found ? found.text + (isAtStep ? ` @${found.step}` : "") : "-", { class: "number" });
+    };
+    const headings = ["run", "state", "started (UTC)", ...names.map((one) => one.label)];
+    const columns = runs.map((run, number) => {
+      const heading = element("th", run.label);
+      heading.prepend(colorKey(number));
+      return [heading, stateCell(run), element("td", dateText(run.started).slice(0, 16), { class: "date" }),
+        ...names.map(({ name }) => resultCell(run, name))];
     });
-    into("figures", box);
+    const isNarrow = matchMedia("(max-width: 600px)").matches && runs.length <= 3;
+    const cells = [headings.map((heading) => element("th", heading)), ...columns];
+    const lines = isNarrow ? headings.map((_, i) => cells.map((column) => column[i])) : cells;
+    const box = element("div", null, { class: "scroll", tabindex: "0" }), made = element("table");
+    lines.forEach((line, i) => {
+      const row = element("tr");
+      line.forEach((cell) => {
+        if (cell.tagName === "TH" && i === 0 && !isNarrow && line.indexOf(cell) > 2) cell.className = "number";
+        if (cell.tagName === "TH") cell.setAttribute("scope", i === 0 ? "col" : "row");
+        row.append(cell);
+      });
+      made.append(row);
+    });
+    box.append(made);
+    document.getElementById("figures").replaceChildren(box);
   }
 
   function drawTime() {
@@ -257,12 +301,18 @@
       const bar = element("div", null, { class: "bar", role: "img",
         "aria-label": run.time_parts.map((part) => `${part.name} ${valueText(part.seconds)} s`).join(", ") });
       run.time_parts.forEach((part, i) => {
-        const share = 100 * part.seconds / total;
-        bar.append(element("span", share > 7 ? part.name : "", { style: `width:${share}%;background:${PARTS[i % PARTS.length]}`,
+        const share = 100 * part.seconds / total, fits = 3.6 * share > 7 * part.name.length;  // on a phone too
+        bar.append(element("span", fits ? part.name : "", { style: `width:${share}%;background:${PARTS[i % PARTS.length]}`,
           title: `${part.name} ${share.toFixed(1)} %` }));
       });
-      const text = run.time_parts.map((part) => `${part.name} ${(100 * part.seconds / total).toFixed(1)} %`).join("   ");
-      into("time", bar, element("p", text, { class: "faint" }));
+      const text = element("p", null, { class: "faint" });
+      run.time_parts.forEach((part, i) => {
+        const one = element("span", null, { class: "part" });
+        one.append(element("span", null, { class: "key", style: `background:${PARTS[i % PARTS.length]}` }),
+          `${part.name} ${(100 * part.seconds / total).toFixed(1)} %`);
+        text.append(one, " ");
+      });
+      into("time", bar, text);
     });
   }
 
@@ -325,7 +375,7 @@
     into("recipes", recipe);
 
     const facts = [...new Set(runs.flatMap((run) => Object.keys(run.environment || {})))];
-    into("environments", table(facts.map((fact) => [fact, ...runs.map((run) => plainText((run.environment || {})[fact]))]),
+    into("environments", table(facts.map((fact) => [fact, ...runs.map((run) => factText(fact, (run.environment || {})[fact]))]),
       ["", ...runs.map((run) => run.label)]));
     for (const run of runs) {
       into("events", element("h3", run.label), run.events.length ?
@@ -354,10 +404,11 @@
       const label = element("label"), box = element("input", null, { type: "checkbox" });
       box.checked = true;
       box.addEventListener("change", () => { settings.shown[number] = box.checked; redraw(); });
-      label.append(box, element("span", null, { class: "key", style: `background:${colorOf(number)}` }), element("span", run.label));
+      label.append(box, colorKey(number), element("span", run.label));
       byId("shown").append(label);
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    matchMedia("(max-width: 600px)").addEventListener("change", drawFigures);
   }
 
   labelRuns();

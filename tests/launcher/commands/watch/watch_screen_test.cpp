@@ -41,7 +41,7 @@ TEST_CASE("the screen names state, curves, throughput and where a step's time go
   const auto lines = watch_screen(status_of("running"), some_curves(), {"a line"}, {100, 30});
   CHECK(lines.at(0) == "digits   running   step 84/210   left 1m 48s   restarts 1");
   CHECK(lines.at(1).starts_with("loss  0.01 "));
-  CHECK(lines.at(1).ends_with("val top1  0.75"));
+  CHECK(lines.at(1).ends_with("val top-1  75.00 %"));
   CHECK(has_line(lines, "throughput   1144 samples/s  "));
   CHECK(
       has_line(lines, "time         data wait 25 %  compute and communication 75 %  (1 s a step)"));
@@ -60,7 +60,7 @@ TEST_CASE("no line is wider and no screen is higher than the terminal") {
 TEST_CASE("on a narrow screen the validation stands below the loss") {
   const auto lines = watch_screen(status_of("running"), some_curves(), {}, {60, 30});
   CHECK(lines.at(1) == "loss  0.01");
-  CHECK(has_line(lines, "val top1  0.75"));
+  CHECK(has_line(lines, "val top-1  75.00 %"));
 }
 
 TEST_CASE("a run without records says that there is no value yet") {
