@@ -1,10 +1,10 @@
 #include "lib/track/wandb.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <libdeflate.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -54,8 +54,12 @@ fs::path emptied(const fs::path& folder) {
 
 // The folder of an attempt, offline-run-YYYYMMDD_HHMMSS-ID in UTC.
 std::string segment_name(std::int64_t time, const std::string& id) {
-  const std::tm utc = fmt::gmtime(static_cast<std::time_t>(time));
-  return fmt::format("offline-run-{:%Y%m%d_%H%M%S}-{}", utc, id);
+  const auto seconds = static_cast<std::time_t>(time);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%d_%H%M%S", &utc);
+  return fmt::format("offline-run-{}-{}", text.data(), id);
 }
 
 class Wandb : public Exporter {
