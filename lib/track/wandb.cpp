@@ -105,21 +105,23 @@ class Wandb : public Exporter {
     segment_time_ = time;
     attempt_ = first.attempt;
     count_ = 0;
+    step_ = first.step;
     pending_.clear();
     row_.clear();
     add_frame(wandb_header_record(++count_));
     add_frame(wandb_run_record(++count_, run));
   }
 
-  // Adds the values of a record to the row of its step: a step has one row.
+  // Adds the values of a record to the row of its step: a step has one row. Readers expect rising
+  // steps, so the evaluation of an earlier checkpoint joins the newest row.
   void add(const Record& record) {
-    if (!row_.empty() && record.step != step_) end_row();
-    step_ = record.step;
+    if (!row_.empty() && record.step > step_) end_row();
+    step_ = std::max(step_, record.step);
     for (const Field& field : record.fields) {
       const std::string tag = scalar_tag(record, field.name);
       if (!tag.empty()) row_[tag] = std::isnan(field.value) ? "NaN" : field.text;
     }
-    row_["_step"] = std::to_string(record.step);
+    row_["_step"] = std::to_string(step_);
     row_["_timestamp"] = fmt::format("{}", record.time);
     row_["_runtime"] = fmt::format("{}", record.time - begin_time_);
   }

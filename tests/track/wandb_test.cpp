@@ -114,6 +114,19 @@ TEST_CASE("a run that did not finish has exit code 1, and NaN stays NaN") {
                          wandb_footer_record(6)}));
 }
 
+TEST_CASE("the evaluation of an earlier checkpoint joins the newest row") {
+  const test::TemporaryFolder folder;
+  const auto exporter = make_wandb({.run = folder.path, .name = "run"});
+  exporter->write(std::array{train_record(1, 3), train_record(2, 2), eval_record(1, 0.5)});
+  exporter->finish();
+  JsonByKey newest = row_of(2, "2.0");
+  newest["Accuracy/val"] = "0.5";
+  newest["_runtime"] = "1";
+  newest["_timestamp"] = "101.5";
+  const std::string file = contents(folder, offline_runs(folder.path).at(0));
+  CHECK(file.find(wandb_history_record(4, 2, newest)) != std::string::npos);
+}
+
 TEST_CASE("a run without a record has no offline run") {
   const test::TemporaryFolder folder;
   make_wandb({.run = folder.path, .name = "run"})->finish();
