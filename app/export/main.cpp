@@ -92,7 +92,8 @@ int run(const std::vector<std::string>& command_line) {
   core::use_help_text(app);
   app.add_option("--run", folder, "Run folder.")->required();
   app.add_option("--name", arguments.options.name, "Run name.")->required();
-  app.add_option("--to", arguments.to, "Tracker: tensorboard, csv or prometheus.")->required();
+  app.add_option("--to", arguments.to, "Tracker: tensorboard, csv, prometheus or wandb.")
+      ->required();
   app.add_option("--port", arguments.options.port, "Port for Prometheus on 127.0.0.1. 0: none.");
   app.add_option("--textfile-folder", textfile_folder, "Folder for Prometheus textfiles.");
   if (!core::parse_command_line(app, command_line)) return 0;

@@ -20,6 +20,7 @@ class AppendFile {
   // Replaces the contents atomically, by a rename. Throws core::StorageError.
   void replace(std::string_view bytes);
 
+  std::int64_t bytes() const { return bytes_; }  // of complete blocks
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -27,7 +28,7 @@ class AppendFile {
 
   std::filesystem::path path_;
   core::Descriptor fd_;
-  std::int64_t bytes_ = 0;  // of complete blocks
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace scaletrain::track

@@ -8,6 +8,7 @@
 #include "lib/track/csv_file.h"
 #include "lib/track/prometheus.h"
 #include "lib/track/tensorboard.h"
+#include "lib/track/wandb.h"
 
 namespace scaletrain::track {
 namespace {
@@ -16,6 +17,7 @@ constexpr std::array kRows{
     ExporterRow{"tensorboard", make_tensorboard},
     ExporterRow{"csv", make_csv},
     ExporterRow{"prometheus", make_prometheus},
+    ExporterRow{"wandb", make_wandb},
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "lib/core/error.h"
 #include "lib/format/tar/tfrecord.h"
 #include "lib/track/append_file.h"
+#include "lib/track/protobuf.h"
 
 namespace scaletrain::track {
 namespace {
@@ -22,38 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
 
-// Wire types of Protocol Buffers.
-enum class Wire : std::uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-
-template <class T>
-std::string little_endian(T value) {
-  static_assert(std::endian::native == std::endian::little);
-  std::string bytes(sizeof value, '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
-std::string varint(std::uint64_t value) {
-  std::string bytes;
-  for (; value >= 128; value >>= 7) bytes += static_cast<char>((value & 127) | 128);
-  return bytes + static_cast<char>(value);
-}
-
-std::string key(std::uint64_t field, Wire wire) {
-  return varint(field << 3 | static_cast<std::uint64_t>(wire));
-}
-
-std::string number_field(std::uint64_t field, std::uint64_t value) {
-  return key(field, Wire::kVarint) + varint(value);
-}
-
-std::string bytes_field(std::uint64_t field, std::string_view bytes) {
-  return key(field, Wire::kBytes) + varint(bytes.size()) + std::string(bytes);
-}
-
 std::string event(double time, std::int64_t step, const std::string& what) {
-  return key(1, Wire::kFixed64) + little_endian(time) +
-         number_field(2, static_cast<std::uint64_t>(step)) + what;
+  return double_field(1, time) + number_field(2, static_cast<std::uint64_t>(step)) + what;
 }
 
 std::string masked_crc(std::string_view bytes) {
@@ -176,8 +146,7 @@ std::string scalars_event(double time, std::int64_t step,
                           std::span<const std::pair<std::string, double>> scalars) {
   std::string summary;
   for (const auto& [tag, number] : scalars) {
-    summary += bytes_field(1, bytes_field(1, tag) + key(2, Wire::kFixed32) +
-                                  little_endian(static_cast<float>(number)));
+    summary += bytes_field(1, bytes_field(1, tag) + float_field(2, static_cast<float>(number)));
   }
   return event(time, step, bytes_field(5, summary));
 }

@@ -1,5 +1,5 @@
-"""Exports of a run's metrics to TensorBoard, CSV and Prometheus: the values of metrics.jsonl, and never a
-reason for a run to fail."""
+"""Exports of a run's metrics to TensorBoard, CSV, Prometheus and Weights & Biases: the values of metrics.jsonl,
+and never a reason for a run to fail."""
 import csv
 import json
 import math
@@ -11,6 +11,7 @@ import subprocess
 import unittest
 import urllib.error
 import urllib.request
+import zlib
 
 import crc32c
 
@@ -95,6 +96,55 @@ def message(data):
             value, data = data[:length], data[length:]
         found.setdefault(key >> 3, []).append(value)
     return found
+
+
+def log_records(data):
+    """The records of a .wandb file, whose checksums are verified."""
+    assert data[:7] == b":W&B\xe1\xbe\0"
+    position, parts = 7, []
+    while position < len(data):
+        left = 32768 - position % 32768
+        if left < 7:
+            assert data[position:position + left] == bytes(left)
+            position += left
+            continue
+        crc, length, kind = struct.unpack("<IHB", data[position:position + 7])
+        part = data[position + 7:position + 7 + length]
+        assert len(part) == length and zlib.crc32(bytes([kind]) + part) == crc
+        position += 7 + length
+        parts.append(part)
+        assert (kind in (1, 2)) == (len(parts) == 1)
+        if kind in (1, 4):
+            yield b"".join(parts)
+            parts = []
+    assert not parts
+
+
+def json_items(messages):
+    """{key: value} of config, history or summary items."""
+    items = [message(item) for item in messages]
+    return {item[1][0].decode(): json.loads(item[16][0]) for item in items}
+
+
+class OfflineRun:
+    """The file of a folder offline-run-TIME-ID, field by field."""
+
+    def __init__(self, folder):
+        self.id = folder.name.rsplit("-", 1)[1]
+        records = [message(record) for record in log_records((folder / f"run-{self.id}.wandb").read_bytes())]
+        assert [record[1][0] for record in records] == list(range(1, len(records) + 1))
+        kinds = [next(number for number in record if number != 1) for record in records]
+        assert kinds == [21, 17] + [2] * (len(records) - 5) + [3, 18, 22], kinds
+        self.run = message(records[1][17][0])
+        self.config = json_items(message(self.run[4][0])[1])
+        self.rows = {}  # {step: {key: value}}
+        for record in records[2:-3]:
+            history = message(record[2][0])
+            row = json_items(history[1])
+            assert row["_step"] == message(history[2][0])[1][0] and row["_step"] not in self.rows
+            self.rows[row["_step"]] = row
+        self.summary = json_items(message(records[-3][3][0])[1])
+        self.exit_code = message(records[-2][18][0])[1][0]
 
 
 class TrackersTest(support.RunTestCase):
@@ -197,6 +247,66 @@ class TrackersTest(support.RunTestCase):
         self.assertIn('"name": "all"', found["recipe"])
         for tag, expected in self.expected_points(run).items():
             self.assertEqual(dict(expected), dict(found["scalars"][tag]), tag)
+
+    def offline_runs(self, run):
+        """The offline runs of Weights & Biases, one for each attempt."""
+        folders = sorted((run / "export/wandb").iterdir())
+        for folder in folders:
+            self.assertRegex(folder.name, r"^offline-run-\d{8}_\d{6}-[0-9a-f]{16}$")
+        return [OfflineRun(folder) for folder in folders]
+
+    def assert_wandb_is_metrics(self, run):
+        runs = self.offline_runs(run)
+        self.assertEqual(1, len({offline.id for offline in runs}))
+        rows = {}
+        for index, offline in enumerate(runs):
+            self.assertEqual([offline.id.encode(), b"scaletrain", run.name.encode()],
+                             [offline.run[number][0] for number in (1, 3, 8)])
+            self.assertEqual([1] if index else None, offline.run.get(18))  # resumed
+            self.assertEqual([min(offline.rows)] if index else None, offline.run.get(14))
+            self.assertEqual(0, offline.exit_code)
+            self.assertEqual(json.loads((run / "recipe.json").read_text())["model"], offline.config["model"])
+            for step, row in offline.rows.items():
+                rows.setdefault(step, {}).update(row)
+        for tag, expected in self.expected_points(run).items():
+            found = {step: float32(row[tag]) for step, row in rows.items() if tag in row}
+            if tag.endswith("/test"):  # of the best checkpoint: it stands in the newest row
+                self.assertEqual(expected[-1][1], found[max(found)], tag)
+            else:
+                self.assertEqual(dict(expected), found, tag)
+        last = max(rows)
+        self.assertEqual(last, runs[-1].summary["_step"])
+        self.assertEqual(rows[last]["Loss/train"], runs[-1].summary["Loss/train"])
+        return runs
+
+    def test_weights_and_biases_has_an_offline_run_for_each_attempt(self):
+        run = self.folder / "offline"
+        path = self.recipe("offline", log={"every": {"steps": 1}, "to": "wandb"})
+        os.environ["WANDB_API_KEY"] = "secretword"
+        self.addCleanup(os.environ.pop, "WANDB_API_KEY")
+        error = self.launch(path)
+        self.assertIn(f"exported {len(lines_of(run))} records to wandb\n", error)
+        self.assertEqual(1, len(self.assert_wandb_is_metrics(run)))
+        self.launch(path, "--resume", "auto", "--allow", "steps", "--set", "steps=25")
+        self.assertEqual(25, support.records(run, "train")[-1]["step"])
+        self.assertEqual(2, len(self.assert_wandb_is_metrics(run)))
+        for file in (run / "export/wandb").rglob("*.wandb"):
+            self.assertNotIn(b"secretword", file.read_bytes())
+        if support.LONG:
+            self.assert_wandb_reads(run)
+
+    def assert_wandb_reads(self, run):
+        folder = max((run / "export/wandb").iterdir())
+        reader = subprocess.run(
+            [peer.python("trackers").parent / "wandb", "leet", "inspect", "--json", folder], check=True,
+            capture_output=True, text=True)
+        found = [json.loads(line) for line in reader.stdout.splitlines()]
+        ours = OfflineRun(folder)
+        rows = [record["history"]["item"] for record in found if record["type"] == "history"]
+        self.assertEqual(list(ours.rows.values()), rows)
+        config = next(record["run"]["config"]["update"] for record in found if record["type"] == "run")
+        self.assertEqual(ours.config, config)
+        self.assertEqual("footer", found[-1]["type"])
 
     def test_a_running_job_is_scraped_on_loopback_and_a_stop_ends_the_exporter(self):
         port, = free_port.free_ports(1)

@@ -17,7 +17,7 @@ TEST_CASE("each tracker that a recipe may name has an exporter") {
 TEST_CASE("an unknown tracker is refused") {
   CHECK_THROWS_WITH_AS(
       find_exporter("excel"),
-      "--to: \"excel\" is not a tracker\n  use one of: tensorboard, csv, prometheus",
+      "--to: \"excel\" is not a tracker\n  use one of: tensorboard, csv, prometheus, wandb",
       core::UsageError);
 }
 

@@ -13,7 +13,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr const char* kTrackerNames = "\"tensorboard\", \"csv\" or \"prometheus\"";
+constexpr const char* kTrackerNames = "\"tensorboard\", \"csv\", \"prometheus\" or \"wandb\"";
 
 bool exports_to(const Log& log, std::string_view tracker) {
   return std::find(log.to.begin(), log.to.end(), tracker) != log.to.end();

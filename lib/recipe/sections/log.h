@@ -13,7 +13,8 @@
 namespace scaletrain::recipe {
 
 // Names that log.to accepts; lib/track/exporters.h has a row for each.
-inline constexpr std::array<std::string_view, 3> kTrackers{"tensorboard", "csv", "prometheus"};
+inline constexpr std::array<std::string_view, 4> kTrackers{"tensorboard", "csv", "prometheus",
+                                                           "wandb"};
 
 struct Log {
   Duration every{Duration::Unit::kSteps, 10};

@@ -24,7 +24,7 @@ TEST_CASE("trackers are a name or a list of names, and none by default") {
 TEST_CASE("a tracker that is unknown or there twice is refused") {
   CHECK(error_of(minimal_recipe(), {"log.to=excel"}) ==
         "--set log.to: \"excel\" is not a tracker\n"
-        "  use \"tensorboard\", \"csv\" or \"prometheus\"");
+        "  use \"tensorboard\", \"csv\", \"prometheus\" or \"wandb\"");
   CHECK(error_of(minimal_recipe(), {R"(log.to=["csv", "csv"])"}) ==
         "--set log.to: \"csv\" is there twice\n  name each tracker once");
 }
