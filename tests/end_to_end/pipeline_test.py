@@ -93,7 +93,6 @@ class ResumeTest(PipelineTestCase):
                        parallel=parallel)
             self.check_same(alone, run)
 
-
     def test_stages_of_equal_time_are_those_of_the_checkpoint(self):
         keys = {"clip": None, "parallel": {"pipeline": 2, "balance": "time"}}
         run = self.train("time", 2, env={"SCALETRAIN_FAULT": "kill@7"}, expect=137, **keys)
@@ -101,7 +100,8 @@ class ResumeTest(PipelineTestCase):
         measured = json.loads(state.read_text())["stage_begins"]
         self.assertEqual((2, 0), (len(measured), measured[0]))
         self.train("time", 2, "--resume", "auto", **keys)
-        self.assertIn(", as before", self.said)
+        log = "".join(path.read_text() for path in sorted(run.glob("logs/attempt_*/0/stderr.log")))
+        self.assertIn(", as before", log)
         self.assertNotIn("not bit for bit", self.said)
         last = run / "checkpoints" / f"step-{STEPS:08d}" / "state.json"
         self.assertEqual(measured, json.loads(last.read_text())["stage_begins"])

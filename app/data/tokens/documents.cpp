@@ -123,8 +123,8 @@ Documents read_csv(std::string_view text, const std::string& path, char separato
 }
 
 std::string cell_text(const ParquetCell& cell, const std::string& name, const std::string& place) {
-  using Kind = ParquetCell::Kind;
-  const bool has_text = cell.kind == Kind::kText || cell.kind == Kind::kBytes;
+  using CellKind = ParquetCell::Kind;
+  const bool has_text = cell.kind == CellKind::kText || cell.kind == CellKind::kBytes;
   if (has_text && core::is_utf8(cell.text)) return cell.text;
   throw core::DataError(place,
                         fmt::format(R"(its "{}" is {})", core::printable(name),
