@@ -75,13 +75,13 @@ void take_record(RunRecord& run, RunJson record) {
 // Adds nodes that joined and were lost, from the journals of the launchers of several nodes, to a
 // run's journal.
 void read_agents(const fs::path& folder, RunRecord& run) {
-  static const std::map<std::string, std::string> kEvents{
+  static const std::map<std::string, std::string> event_names{
       {"join", "node_joined"}, {"lose", "node_lost"}, {"refuse", "node_refused"}};
   std::error_code absent;
   for (const fs::directory_entry& file : fs::directory_iterator(folder / "logs/agents", absent)) {
     for_each_line(file.path(), [&run](RunJson record) {
-      const auto found = kEvents.find(string_of(record, "event"));
-      if (found == kEvents.end()) return;
+      const auto found = event_names.find(string_of(record, "event"));
+      if (found == event_names.end()) return;
       record["event"] = found->second;
       run.journal.push_back(std::move(record));
     });

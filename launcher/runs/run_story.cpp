@@ -87,7 +87,7 @@ std::string at_step(const RunJson& record, const char* text) {
 using Sentence = std::string (*)(const RunJson&);
 
 const std::map<std::string, Sentence, std::less<>>& sentences() {
-  static const std::map<std::string, Sentence, std::less<>> kSentences{
+  static const std::map<std::string, Sentence, std::less<>> result{
       {"attempt_started", started},
       {"attempt_failed", failed},
       {"restarting", restarting},
@@ -115,7 +115,7 @@ const std::map<std::string, Sentence, std::less<>>& sentences() {
          return fmt::format("Replica {} was lost at step {}; {} go on.", integer(record, "replica"),
                             integer(record, "step"), integer(record, "left"));
        }}};
-  return kSentences;
+  return result;
 }
 
 // Events that follow each other as one sentence; `last` is the last of `count`.
@@ -134,8 +134,8 @@ bool is_grouped(const std::string& event) {
 }
 
 bool ends_attempt(const std::string& event) {
-  static const std::set<std::string> kEnds{"attempt_failed", "restarting", "stopped", "finished"};
-  return kEnds.contains(event);
+  static const std::set<std::string> ends{"attempt_failed", "restarting", "stopped", "finished"};
+  return ends.contains(event);
 }
 
 std::vector<RunJson> events_in_order(const RunRecord& run) {

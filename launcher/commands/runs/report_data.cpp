@@ -98,10 +98,10 @@ RunJson time_parts(const RunRecord& run) {
 
 // "rank 2, phase data": the fields of a record that say what happened.
 std::string details_of(const RunJson& record) {
-  static const std::set<std::string> kLeftOut{"event", "time", "attempt", "agent"};
+  static const std::set<std::string> left_out{"event", "time", "attempt", "agent"};
   std::string text;
   for (const auto& field : record.items()) {
-    if (kLeftOut.contains(field.key()) || field.value().is_null()) continue;
+    if (left_out.contains(field.key()) || field.value().is_null()) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field.key(), key_text(field.value()));
   }
   return text;

@@ -71,15 +71,15 @@ void count_classes(const std::vector<format::ListedSample>& samples, FoundData& 
 
 // The kind of `data import` for a path; "": none.
 std::string import_kind(const GivenData& given) {
-  static const std::map<std::string, std::string> kForeignKinds{{".parquet", "parquet"},
-                                                                {".tfrecord", "tfrecord"},
-                                                                {".tfrecords", "tfrecord"},
-                                                                {".lmdb", "lmdb"},
-                                                                {".mdb", "lmdb"}};
+  static const std::map<std::string, std::string> kinds{{".parquet", "parquet"},
+                                                        {".tfrecord", "tfrecord"},
+                                                        {".tfrecords", "tfrecord"},
+                                                        {".lmdb", "lmdb"},
+                                                        {".mdb", "lmdb"}};
   std::error_code ignored;
   if (given.is_folder && fs::exists(given.path / "data.mdb", ignored)) return "lmdb";
-  const auto kind = kForeignKinds.find(given.path.extension().string());
-  return kind == kForeignKinds.end() || !(given.is_file || given.is_folder) ? "" : kind->second;
+  const auto kind = kinds.find(given.path.extension().string());
+  return kind == kinds.end() || !(given.is_file || given.is_folder) ? "" : kind->second;
 }
 
 // The Parquet or TFRecord files of a folder as one pattern of the shell; "": it has none.
