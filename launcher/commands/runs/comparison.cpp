@@ -61,7 +61,7 @@ std::vector<SeedGroup> seed_groups(const std::vector<RunRecord>& runs) {
     if (found != groups.end() && is_seed_new(found->second)) {
       found->second.push_back(&run);
     } else {
-      groups.emplace_back(recipe, SeedGroup{&run});
+      groups.emplace_back(std::move(recipe), SeedGroup{&run});
     }
   }
   std::vector<SeedGroup> result;
