@@ -61,6 +61,7 @@ def run(arguments):
     sys.path[0] = str(pathlib.Path(arguments[0]).parent)
     unittest.main = Suite
     runpy.run_path(arguments[0], run_name="__main__")
+    sys.exit(f"{arguments[0]}: ran no test\n  end the file with unittest.main()")
 
 
 if __name__ == "__main__":

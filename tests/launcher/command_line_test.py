@@ -64,7 +64,7 @@ class CommandLine(LaunchTestCase):
                                       r'data; here it is launch\n$')
         done = self.run_launcher("lanch", expect=2)
         self.assertRegex(done.stderr, r'^scaletrain: there is no command "lanch"\n  use one of: '
-                                      r'launch, [a-z0-9, ]+; did you mean "launch"\?\n$')
+                                      r'launch, [a-z0-9, -]+; did you mean "launch"\?\n$')
 
     def test_a_program_that_is_no_recipe_and_one_that_cannot_run_name_the_way(self):
         (self.folder / "train.sh").write_text("echo hi\n")

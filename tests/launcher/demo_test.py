@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import unittest
 
 from launcher.launch_support import LaunchTestCase
 
@@ -31,3 +32,7 @@ class Demo(LaunchTestCase):
         (self.folder / "demo").mkdir()
         self.assertIn("demo exists already", self.run_launcher("demo", expect=2).stderr)
         self.assertEqual([], list((self.folder / "demo").iterdir()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import unittest
 import xml.etree.ElementTree
 
 from launcher.launch_support import LaunchTestCase
@@ -91,3 +92,7 @@ class LrFind(LaunchTestCase):
         self.assertEqual(130, process.returncode)
         self.assert_nothing_left()
         self.assert_no_run_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,6 +1,7 @@
 """scaletrain launch --overfit N: a wiring test on a few fixed samples."""
 
 import json
+import unittest
 
 from launcher.launch_support import LaunchTestCase
 
@@ -44,3 +45,7 @@ class Overfit(LaunchTestCase):
         self.assertIn("--overfit: is for recipes",
                       self.run_launcher("launch", "--overfit", 8, "--", "true", expect=2).stderr)
         self.assertFalse((self.folder / "run-overfit").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import tarfile
+import unittest
 
 import numpy
 import pyarrow
@@ -196,3 +197,7 @@ class RecipeNew(LaunchTestCase):
         self.draw("set")
         done = self.run_launcher("recipe", "new", "--data", "set", "--model", "gpt2", "-o", "-", expect=2)
         self.assertIn('"gpt2" is no model for images', done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -65,6 +65,13 @@ class Suites(unittest.TestCase):
         self.assertEqual(1, err.count("\ncpu_s: "))
         return out, err
 
+    def test_a_file_that_runs_no_test_fails(self):
+        file = self.folder / "b_test.py"
+        file.write_text("import unittest\n\n\nclass B(unittest.TestCase):\n    def test_b(self): pass\n")
+        process = subprocess.run([sys.executable, TESTS / "run_suite.py", file], text=True, timeout=60,
+                                 capture_output=True, env=self.environment)
+        self.assertEqual((1, True), (process.returncode, "ran no test" in process.stderr), process.stderr)
+
     def test_what_ran_decides(self):
         for name, (expected, body) in CASES.items():
             with self.subTest(name):
