@@ -208,7 +208,6 @@ class Server:
         os.environ.clear()
         os.environ.update(self.environment)
         run_suite.run(request["arguments"])
-        sys.exit("the file has no unittest.main()")
 
     def end(self, connection, pidfd):
         """A suite has ended."""
