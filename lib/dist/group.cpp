@@ -171,6 +171,7 @@ Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::millise
       beat_);
   watching_ = core::call_every(kLookEvery, [watch = watch_] { watch->look(core::now()); });
   connect("connect", [&] { return GlooDevices{open_gloo_device(env)}; });
+  talk(rank_, "connect", [&] { await_connected(*store_, env); });
 }
 
 Group::Group(const Group& parent, const std::vector<int>& ranks, const std::string& name)

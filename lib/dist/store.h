@@ -17,4 +17,13 @@ namespace scaletrain::dist {
 c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
                                            std::chrono::milliseconds timeout);
 
+// True if this process hosts the store: it ends with rank 0's process.
+bool hosts_store(const core::WorkerEnv& env);
+
+// Keeps rank 0, whose process hosts the store, until every other rank has connected; otherwise a
+// rank 0 that ends early takes away keys that others have yet to read. Each rank calls it once
+// after it has connected. Waits at most 5 s for ranks that seem to be gone, and throws nothing for
+// them.
+void await_connected(c10d::Store& store, const core::WorkerEnv& env);
+
 }  // namespace scaletrain::dist
