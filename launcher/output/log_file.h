@@ -10,7 +10,7 @@ namespace scaletrain::launcher {
 
 class LogFile {
  public:
-  LogFile() = default;  // takes nothing
+  LogFile() = default;  // discards everything
   // Throws core::StorageError; "": discards everything.
   explicit LogFile(std::string path);
 

@@ -35,8 +35,8 @@ class LineSplitter {
   std::string partial_;
 };
 
-// The last `kLines` lines of a stream, as a terminal would show them: what follows a carriage
-// return takes the place of what its line held.
+// The last `kLines` lines of a stream as a terminal would show them: text after a carriage return
+// replaces the line.
 class LastLines {
  public:
   static constexpr std::size_t kLines = 20;
