@@ -1,4 +1,4 @@
-// Digests that tell two sets apart.
+// Digests that show whether two sets differ.
 #pragma once
 
 #include <string>
