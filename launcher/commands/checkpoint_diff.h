@@ -1,4 +1,4 @@
-// `scaletrain checkpoint diff A B`: what differs between two sets of weights.
+// `scaletrain checkpoint diff A B`: compares two sets of weights.
 #pragma once
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's

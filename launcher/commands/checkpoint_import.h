@@ -1,4 +1,4 @@
-// `scaletrain checkpoint import SOURCE OUT`: weights from elsewhere as a checkpoint.
+// `scaletrain checkpoint import SOURCE OUT`: imports weights as a checkpoint.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ class App;
 
 namespace scaletrain::launcher {
 
-// Adds `import` to `checkpoint`: the worker, which can build the model, with the `words` behind
-// "checkpoint", which live as long as `checkpoint`.
+// Adds `import` to `checkpoint`. It runs the worker, which can build the model, with the `words`
+// after "checkpoint", which must live as long as `checkpoint`.
 void add_checkpoint_import(CLI::App& checkpoint, const std::vector<std::string>& words);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// The flags for jobs of several nodes and for restarts, as a person gave them.
+// Flags for multi-node jobs and for restarts, as given.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The newest checkpoint of a run: in its own folder, in the memory of its nodes
-// (/checkpoint/replicate) or in its second place (/checkpoint/mirror).
+// Finds the newest checkpoint of a run: in its folder, in the memory of its nodes
+// (/checkpoint/replicate) or in the second place (/checkpoint/mirror).
 #pragma once
 
 #include <filesystem>
@@ -23,8 +23,8 @@ std::optional<std::filesystem::path> newest_checkpoint(const RunRequest& request
                                                        const std::vector<std::string>& replicas,
                                                        const NodeMemory* memory);
 
-// For a run that begins. Throws core::UsageError where its second place holds checkpoints: two runs
-// would remove each other's.
+// For a new run: throws core::UsageError if its second place has checkpoints, since two runs would
+// remove each other's.
 void refuse_copies_of_another(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// A recipe as a job: its run's folder, its workers, and what a failure means for it.
+// Runs a recipe as a job: its run folder, its workers, and the meaning of failures.
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,17 @@ namespace scaletrain::launcher {
 
 class RecipeJob : public AttemptMaker, public JobEnding {
  public:
-  // Checks everything that can be wrong before anything is written: batch, sources, devices,
-  // worker, the run's folder. Reads --hang-timeout and --numa-binding
-  // from `options`. Throws core::Error.
+  // Checks batch, sources, devices, worker and run folder before anything is written. Reads
+  // --hang-timeout and --numa-binding from `options`. Throws core::Error.
   RecipeJob(RunRequest request, Placement placement, const LaunchOptions& options);
   RecipeJob(const RecipeJob&) = delete;
   RecipeJob& operator=(const RecipeJob&) = delete;
 
-  // Makes the run's folder and takes its lease. A status to exit with where nothing is left to do:
-  // the run is finished. Throws core::UsageError (another job owns it) or core::StorageError.
+  // Creates the run's folder and takes its lease. Returns an exit status if the run is already
+  // finished. Throws core::UsageError (another job owns it) or core::StorageError.
   std::optional<int> open_run_folder();
 
-  // Its parts, which are valid as long as this.
+  // Returns the parts of the job, valid as long as this object.
   Job job() { return {.facts = facts_, .rules = rules_, .attempts = *this, .ending = *this}; }
 
   std::string memory(const std::vector<std::string>& addresses) override;
@@ -66,8 +65,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::optional<std::filesystem::path> checkpoint_to_load(const Attempt& attempt) const;
   void own_run_folder(bool first);
   void finish_export();
-  // `local_rank` counts this launcher's workers; a task of Slurm's has one, whatever its variables
-  // say.
+  // `local_rank` counts this launcher's workers; a Slurm task has one, whatever its variables say.
   void choose_threads(WorkerPlan& plan, int local_world_size) const;
   WorkerPlan plan_worker(core::WorkerEnv env, int local_rank, const StoreSocket& store,
                          const std::vector<std::string>& arguments);
@@ -88,8 +86,8 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   int launchers_here_ = 1;
   std::unique_ptr<core::Lease> lease_;
   observe::RunJournal journal_{request_.recipe.output};
-  bool has_made_folder_ = false;        // the run's folder was not there before
-  bool has_made_memory_ = false;        // or has warned why there is none
+  bool has_made_folder_ = false;        // the run's folder did not exist before
+  bool has_made_memory_ = false;        // the store exists, or a warning said why not
   std::unique_ptr<NodeMemory> memory_;  // set if the recipe asks for it
   core::Descriptor recipe_, console_, nothing_;
   core::Pipe lifeline_;
@@ -97,11 +95,11 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::string memory_of_nodes_;  // addresses that receive its workers' checkpoints
   std::vector<core::Descriptor> logs_, verdicts_;
   std::optional<HangWatch> watch_;
-  std::function<void(const LostReplica&)> report_lost_;  // to other nodes
+  std::function<void(const LostReplica&)> report_lost_;  // reports to other nodes
   std::optional<NodeStatus> status_;
   std::optional<NcclRecorder> recorder_;     // on GPUs
   std::optional<MetricsExport> export_;      // on the node that owns the run folder
-  std::atomic<bool> was_unfinished_{false};  // the run, when the attempt began
+  std::atomic<bool> was_unfinished_{false};  // the run was unfinished at the start of the attempt
 };
 
 }  // namespace scaletrain::launcher

@@ -22,9 +22,9 @@ using RunJson = nlohmann::ordered_json;
 using RunCurve = std::vector<std::pair<std::int64_t, double>>;
 
 struct RunRecord {
-  std::string shown;             // the path as a person typed it
+  std::string shown;             // path as typed
   std::filesystem::path folder;  // a local folder, also of a run in an object store
-  std::string name;              // of the recipe
+  std::string name;              // name in the recipe
   RunState state;
   RunJson recipe;
   RunJson environment;  // null: the file is missing or damaged, as for `failure`
@@ -49,7 +49,7 @@ RunRecord read_run(const std::filesystem::path& folder, const std::string& shown
 // Returns the field `name` of `record`; nullopt if it is absent or no finite number.
 std::optional<double> number_of(const RunJson& record, const std::string& name);
 
-// The whole of `text` as a finite number.
+// Parses the complete `text` as a finite number.
 std::optional<double> number_in_text(std::string_view text);
 
 // Training curve of a field: "loss", "lr", "grad_norm".

@@ -13,11 +13,11 @@ struct StoryLine {
   std::string text;  // one sentence
 };
 
-// Sentences in the order of time. Checkpoints and skipped steps that follow each other are one
-// sentence. A run without journal.jsonl has its starts and its last failure.
+// Returns sentences in order of time. Consecutive checkpoints or skipped steps are one sentence. A
+// run without journal.jsonl has its starts and its last failure.
 std::vector<StoryLine> run_story(const RunRecord& run);
 
-// A headline, then a line for each sentence with its local time.
+// Returns a headline, then a line for each sentence with its local time.
 std::string story_text(const RunRecord& run);
 // {"run", "name", "state", "attempts", "events": [{"time", "text"}]}.
 RunJson story_json(const RunRecord& run);

@@ -1,4 +1,4 @@
-// The job's key-value store: where ranks meet before they can talk to each other.
+// The job's key-value store, which ranks use before they are connected to each other.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -11,9 +11,9 @@
 namespace scaletrain::dist {
 
 // Opens the store at MASTER_ADDR:MASTER_PORT; keys are private to this job and attempt. Rank 0
-// hosts it, on env.store_fd where there is one, unless env.use_agent_store says that the launcher
-// does. Throws core::UsageError when rank 0 cannot listen on a port that was asked for, and
-// core::StoppedError when the store does not answer within `timeout`.
+// hosts it, on env.store_fd if given, unless env.use_agent_store says that the launcher does.
+// Throws core::UsageError if rank 0 cannot listen on a fixed port, and core::StoppedError if the
+// store does not answer within `timeout`.
 c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
                                            std::chrono::milliseconds timeout);
 

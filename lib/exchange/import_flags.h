@@ -1,5 +1,5 @@
-// The flags of `scaletrain checkpoint import`, declared once: for the launcher, which checks them,
-// and for the worker, which does it.
+// Flags of `scaletrain checkpoint import`, declared once for the launcher, which checks them, and
+// the worker, which runs the import.
 #pragma once
 
 #include "lib/exchange/import_plan.h"

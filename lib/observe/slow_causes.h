@@ -11,8 +11,8 @@ namespace scaletrain::observe {
 // Measurements of one attempt, without its first step.
 struct RunCosts {
   double seconds = 0;        // wall time of the steps
-  double data_s = 0;         // of which steps waited for data
-  double saving_s = 0;       // beside them: training waited for checkpoints
+  double data_s = 0;         // time that steps waited for data
+  double saving_s = 0;       // additional time that training waited for checkpoints
   double read_s = 0;         // a loader thread's seconds a sample, for each stage
   double decode_s = 0;       // 0 for tokens
   double augment_s = 0;      // likewise

@@ -1,4 +1,4 @@
-// The start of a run: what is trained, on which data and devices, as text and as start.json.
+// Summary at the start of a run: model, data and devices, as text and as start.json.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct StartFacts {
   std::string counted = "samples";       // unit of the data sets: "samples", "windows"
   std::vector<DataSet> sets = {};
   std::int64_t classes = 0;     // 0: the task has none
-  std::int64_t vocab_size = 0;  // 0: no text
+  std::int64_t vocab_size = 0;  // 0: not a language model
 
   std::int64_t global_batch = 0, per_device = 0, accumulation = 0;
   int data_parallel = 1;
@@ -47,7 +47,7 @@ struct StartFacts {
   std::vector<Axis> layout = {};  // parallel axes of more than one rank
 };
 
-// A heading and a row for each part, with newlines. A part that does not apply has no row.
+// Returns a heading and a row for each part, with newlines. A part that does not apply has no row.
 std::string start_text(const StartFacts& facts);
 
 // start.json: format version 1, the facts by their names; null where something is unknown.

@@ -1,4 +1,4 @@
-// `recipe new`: a recipe for the training data of a person.
+// `recipe new`: writes a recipe for the user's training data.
 #pragma once
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
