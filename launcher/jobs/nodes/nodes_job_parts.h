@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,18 +16,22 @@
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/nodes/nodes_options.h"
 #include "launcher/platform/stop_signals.h"
+#include "launcher/workers/group_observer.h"
 #include "launcher/workers/keeper.h"
 #include "lib/core/error.h"
 #include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 
-class NodesJob {
+class NodesJob : public NodeLink {
  public:
   NodesJob(const Job& job, const Placement& placement, const NodesOptions& options);
 
   // As run_job_on_nodes.
   int run();
+
+  int changes_fd() const override { return session_->changes_fd(); }
+  NodeNews read_news() override;
 
  private:
   // How often a node that waits looks around: a leader without a quorum for one whose turn came
@@ -68,7 +71,6 @@ class NodesJob {
   void enter_round(const Session::View& view);
   // The round was stopped before this node had started its workers.
   std::optional<int> sit_out(const Session::View& view);
-  NodesWord hear_nodes(const std::function<void()>& peer_lost);
   void report(const GroupEnd& end, const std::vector<WorkerPlan>& plans, int node);
   // This node cannot take part in the round, and says why to all.
   void report_error(const Session::View& view, const core::Error& error);
