@@ -12,7 +12,7 @@ struct Recipe;
 // The task that is named, or the model's.
 const TaskRow& task_of(const Recipe& recipe);
 
-// Adds to `problems` what does not; `tree` is where `recipe` was read from.
+// Adds keys that do not fit each other to `problems`; `recipe` was read from `tree`.
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe
