@@ -1,9 +1,7 @@
 // `scaletrain checkpoint average A B... -o OUT`: the mean of several models, as one file.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

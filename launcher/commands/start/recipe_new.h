@@ -1,9 +1,7 @@
 // `recipe new`: a recipe for the training data of a person.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 
