@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "launcher/commands/trial_recipe.h"
-#include "launcher/runs/run_record.h"
+#include "launcher/runs/run_metrics.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
@@ -68,7 +68,7 @@ void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe) {
 }
 
 int judge_overfit(const std::filesystem::path& run) {
-  const RunCurve loss = train_curve(read_run(run, run.string()), "loss");
+  const RunCurve loss = train_curve(read_metrics(run), "loss");
   if (loss.empty()) {
     throw core::DataError(core::printable((run / "metrics.jsonl").string()), "has no loss",
                           "look into the logs of the run folder");

@@ -4,10 +4,7 @@
 #include <string>
 
 #include "launcher/flags/timing.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

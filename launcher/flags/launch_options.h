@@ -11,10 +11,7 @@
 
 #include "launcher/flags/agent_options.h"
 #include "launcher/flags/rare_flags.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

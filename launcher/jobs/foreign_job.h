@@ -17,7 +17,7 @@
 
 namespace scaletrain::launcher {
 
-class ForeignJob : public AttemptMaker, public JobEnding {
+class ForeignJob : public AttemptMaker, public JobEnding, public GroupObserver {
  public:
   // Streams and error files have torchrun's layout in `options.log_dir`, or in a temporary folder
   // if that is "". Throws core::UsageError if the program does not exist or a flag does not fit,
@@ -33,6 +33,9 @@ class ForeignJob : public AttemptMaker, public JobEnding {
 
   AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
+
+  void started(const WorkerPlan& plan, pid_t pid) override;
+  std::optional<Hang> watch(const std::vector<RunningWorker>& running) override;
 
   int succeeded() override;
   int stopped(const GroupEnd& end) override;

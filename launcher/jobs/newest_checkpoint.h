@@ -23,8 +23,16 @@ std::optional<std::filesystem::path> newest_checkpoint(const RunRequest& request
                                                        const std::vector<std::string>& replicas,
                                                        const NodeMemory* memory);
 
-// For a new run: throws core::UsageError if its second place has checkpoints, since two runs would
-// remove each other's.
+// Returns the checkpoint from which an attempt starts, verified: the requested one, or after the
+// first attempt the newest one; nullopt if the run starts from the beginning. Throws as
+// newest_checkpoint, named_checkpoint and refuse_copies_of_another do.
+std::optional<std::filesystem::path> checkpoint_to_load(const RunRequest& request,
+                                                        bool is_first_attempt,
+                                                        const std::vector<std::string>& replicas,
+                                                        const NodeMemory* memory);
+
+// For a run that begins. Throws core::UsageError where its second place holds checkpoints: two runs
+// would remove each other's.
 void refuse_copies_of_another(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

@@ -37,9 +37,6 @@ std::string measure_label(const std::string& name);
 // The value with its unit: "98.48 %", "0.1418", "1,144", "3m 12s", "1.14 GB".
 std::string value_text(const std::string& name, double value);
 
-// Seconds of all attempts; a measure of what a run cost, not counting the time between attempts.
-double trained_seconds(const RunRecord& run);
-
 // Earliest record, Unix seconds; nullopt: nothing was recorded.
 std::optional<double> start_time(const RunRecord& run);
 

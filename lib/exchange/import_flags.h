@@ -2,11 +2,8 @@
 // the worker, which runs the import.
 #pragma once
 
+#include "lib/core/text/cli_app.h"
 #include "lib/exchange/import_plan.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
 
 namespace scaletrain::exchange {
 

@@ -4,11 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/text/cli_app.h"
 #include "lib/storage/stores.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming)
-class App;
-}
 
 namespace scaletrain::app {
 

@@ -11,11 +11,8 @@
 #include <vector>
 
 #include "app/data/files/new_folders.h"
+#include "lib/core/text/cli_app.h"
 #include "lib/storage/stores.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming)
-class App;
-}
 
 namespace scaletrain::app {
 

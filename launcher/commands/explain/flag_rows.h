@@ -5,11 +5,7 @@
 #include <vector>
 
 #include "launcher/commands/explain/explanation.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-class Option;
-}  // namespace CLI
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

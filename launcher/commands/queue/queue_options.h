@@ -7,10 +7,7 @@
 
 #include "launcher/commands/queue/places.h"
 #include "launcher/commands/queue/queued_job.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

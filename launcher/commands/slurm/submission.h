@@ -6,10 +6,7 @@
 #include <vector>
 
 #include "launcher/flags/launch_options.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

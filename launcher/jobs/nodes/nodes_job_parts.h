@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,18 +16,22 @@
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/nodes/nodes_options.h"
 #include "launcher/platform/stop_signals.h"
+#include "launcher/workers/group_observer.h"
 #include "launcher/workers/keeper.h"
 #include "lib/core/error.h"
 #include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 
-class NodesJob {
+class NodesJob : public NodeLink {
  public:
   NodesJob(const Job& job, const Placement& placement, const NodesOptions& options);
 
   // Does the work of run_job_on_nodes().
   int run();
+
+  int changes_fd() const override { return session_->changes_fd(); }
+  NodeNews read_news() override;
 
  private:
   // How often a waiting node searches: a leader without a quorum searches for a leader that
@@ -69,7 +72,6 @@ class NodesJob {
   void enter_round(const Session::View& view);
   // Handles a round that was stopped before this node had started its workers.
   std::optional<int> sit_out(const Session::View& view);
-  NodesWord hear_nodes(const std::function<void()>& peer_lost);
   void report(const GroupEnd& end, const std::vector<WorkerPlan>& plans, int node);
   // Reports to all nodes why this node cannot take part in the round.
   void report_error(const Session::View& view, const core::Error& error);
