@@ -1,5 +1,6 @@
 // Faults on purpose where a rank enters a collective, for tests: the environment variable
-// SCALETRAIN_FAULT, whose faults where a step begins are lib/train/rules/fault.h's.
+// SCALETRAIN_FAULT, whose faults where a step begins are lib/train/rules/fault.h's and whose delays
+// are lib/core/process/planted_delay.h's; ";" separates several.
 //
 //   SCALETRAIN_FAULT=KIND@STEP,RANK,COLLECTIVE[,NUMBER]
 //
