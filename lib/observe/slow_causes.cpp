@@ -89,7 +89,7 @@ const std::array<Remedy, 9> kRemedies{
       [](const RunTimes& times, const RunCosts& /*costs*/) {
         return plain<at(TimeRow::kHostToDevice)>(
             times, "copied and normalized batches",
-            "train on smaller images (data.image_size) or with a larger model a batch");
+            "lower data.image_size or leave out mixup and cutmix (mix)");
       }},
      {at(TimeRow::kCommunication),
       [](const RunTimes& times, const RunCosts& /*costs*/) {
