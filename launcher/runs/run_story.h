@@ -17,9 +17,9 @@ struct StoryLine {
 // sentence. A run without journal.jsonl has its starts and its last failure.
 std::vector<StoryLine> run_story(const RunRecord& run);
 
-// A headline, then a line for each sentence with its local time.
+// A headline, a line for each sentence with its local time, then where the time went.
 std::string story_text(const RunRecord& run);
-// {"run", "name", "state", "attempts", "events": [{"time", "text"}]}.
+// {"run", "name", "state", "attempts", "events": [{"time", "text"}], "times": ledger_json()}.
 RunJson story_json(const RunRecord& run);
 
 }  // namespace scaletrain::launcher

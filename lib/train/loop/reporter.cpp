@@ -138,8 +138,9 @@ std::vector<double> Reporter::window_values() {
                          static_cast<double>(run_.batch.per_device);
   const core::RowSeconds rows = take_own_times(/*waits=*/false);
   std::vector<double> own(kWorst);
+  const double waited_s = rows[static_cast<std::size_t>(core::TimeRow::kCommunication)];
   own[kData] = own_times(rows).data / steps;
-  own[kCompute] = own_times(rows).compute / steps;
+  own[kCompute] = (own_times(rows).compute + waited_s) / steps;
   own[kMemory] = static_cast<double>(dist::peak_memory_bytes(run_.group->device()));
   own[kRead] = window_stages_.read_s / samples;
   own[kDecode] = window_stages_.decode_s / samples;
