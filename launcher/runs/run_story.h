@@ -17,9 +17,9 @@ struct StoryLine {
 // run without journal.jsonl has its starts and its last failure.
 std::vector<StoryLine> run_story(const RunRecord& run);
 
-// Returns a headline, then a line for each sentence with its local time.
+// Returns a headline, a line for each sentence with its local time, then the time ledger.
 std::string story_text(const RunRecord& run);
-// {"run", "name", "state", "attempts", "events": [{"time", "text"}]}.
+// {"run", "name", "state", "attempts", "events": [{"time", "text"}], "times": ledger_json()}.
 RunJson story_json(const RunRecord& run);
 
 }  // namespace scaletrain::launcher

@@ -1,5 +1,6 @@
-// Fault injection at collectives, for tests: the environment variable SCALETRAIN_FAULT.
-// lib/train/rules/fault.h has the faults at the start of a step.
+// Fault injection at collectives, for tests: the environment variable SCALETRAIN_FAULT, in which
+// ";" separates several faults. lib/train/rules/fault.h has the faults at the start of a step,
+// lib/core/process/planted_delay.h the delays.
 //
 //   SCALETRAIN_FAULT=KIND@STEP,RANK,COLLECTIVE[,NUMBER]
 //

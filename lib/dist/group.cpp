@@ -18,6 +18,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/process/shared_device.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/dist/collective_fault.h"
 #include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"
@@ -119,6 +120,7 @@ class Pending::Impl {
         work_(std::move(work)) {}
 
   void wait() {
+    const core::TimeScope time(core::TimeRow::kCommunication);
     try {
       talk(rank_, name_.c_str(), [&] { work_->wait(); });
     } catch (const core::StoppedError&) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/core/housekeeping.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/observe/line_writer.h"
 #include "lib/observe/stragglers.h"
 #include "lib/recipe/catalog/task.h"
@@ -66,6 +67,17 @@ struct EvalRecord {
       {};  // weights that were evaluated, if replicas differ: "mean"; "": not needed
 };
 
+// {"event":"ledger", ...}: the time ledger since the line before, of the rank that determined the
+// pace, whose rows sum to the wall time
+struct LedgerRecord {
+  int attempt = 0;
+  std::int64_t step = 0;
+  int rank = 0;                               // highest own time: all but exposed communication
+  core::RowSeconds seconds{};                 // of that rank
+  std::optional<core::RowSeconds> mean = {};  // over the ranks; nullopt: there is one
+  std::optional<double> next_own = {};        // own time of the second slowest rank, likewise
+};
+
 // {"event":"straggler", ...}: once an attempt for each rank
 struct StragglerRecord {
   int attempt = 0;
@@ -111,6 +123,7 @@ struct ReplicaRecord {
 // Returns the line of a record, without its newline; `time` in Unix seconds.
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
+std::string to_json_line(const LedgerRecord& record, double time);
 std::string to_json_line(const StragglerRecord& record, double time);
 std::string to_json_line(const LostReplicaRecord& record, double time);
 std::string to_json_line(const SaveRecord& record, double time);
@@ -126,6 +139,7 @@ class MetricsWriter {
 
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
+  void write(const LedgerRecord& record);
   void write(const StragglerRecord& record);
   void write(const LostReplicaRecord& record);
   void write(const SaveRecord& record);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/observe/run_times.h"
 #include "lib/recipe/catalog/task.h"
 
 namespace scaletrain::observe {
@@ -24,6 +25,7 @@ struct RunSummary {
   std::int64_t housekeeping_failures = 0;  // failures that did not end the run (core::Housekeeping)
   std::string weights_differences = {};    // between the weights it started from and the recipe
   std::vector<std::string> slow = {};      // causes and remedies (lib/observe/slow_causes.h)
+  RunTimes times = {};                     // wall time 0: not shown
 
   struct Best {
     recipe::Measured measured;
@@ -53,5 +55,12 @@ struct RunSummary {
 // A run that was stopped has the command that resumes it: "resume       scaletrain resume
 // runs/...".
 std::string summary_text(const RunSummary& summary);
+
+// Where the wall time went: goodput, then the rows from 0.5 % on, the largest first, two a line:
+//
+//   time         1m 23s in 1 attempt, goodput 91.2 %
+//                backward              45.1 %   forward               28.6 %
+//                optimizer             12.5 %   start-up               6.2 %
+std::string times_text(const RunTimes& times);
 
 }  // namespace scaletrain::observe

@@ -73,7 +73,6 @@ struct Batch {
   std::int64_t epoch = 0;
   std::int64_t position = 0;       // position of the first sample in the epoch
   std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
-  double wait_s = 0;               // time that next() blocked
   StageTimes stages;               // summed over its samples
   std::vector<BadSample> skipped;  // unreadable samples that were replaced or left out
 };

@@ -10,6 +10,8 @@
 #include <span>
 #include <utility>
 
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/train/rules/vote.h"
 #include "lib/units/memory_meter.h"
 
@@ -94,6 +96,8 @@ class StepRunner::Batches : public engine::MicroBatches {
     const data::Batch batch = std::move(read_.front());
     read_.pop_front();
     parts_.beat.enter(core::Phase::kCompute);
+    const core::TimeScope time(core::TimeRow::kHostToDevice);
+    core::delay_if_planted(core::DelayPlace::kCopy);
     task::Example example = parts_.task.prepare(batch, /*training=*/true);
     if (make_nan_ && example.input.is_floating_point()) {
       example.input.fill_(kNan);
@@ -103,8 +107,9 @@ class StepRunner::Batches : public engine::MicroBatches {
 
   data::Batch read() {
     parts_.beat.enter(core::Phase::kData);
+    const core::TimeScope time(core::TimeRow::kDataWait);
+    core::delay_if_planted(core::DelayPlace::kBatch);
     data::Batch batch = *parts_.batches.next();  // training has no end
-    facts_.data_s += batch.wait_s;
     facts_.stages += batch.stages;
     if (!parts_.mesh.counts()) return batch;  // another rank has read the same
     vote_.targets += parts_.task.weight_of(batch);
@@ -156,6 +161,7 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
 void StepRunner::run(std::int64_t step, double lr, double trained_s,
                      std::optional<double> weight_decay, bool save) {
   parts_.beat.begin_step(step + 1);
+  const core::TimeScope time(core::TimeRow::kForward);  // the other parts interrupt it
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
   Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save};
@@ -210,6 +216,8 @@ at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
 void StepRunner::update(const StepFacts& facts, const at::Tensor& nearby,
                         StepNumbers<at::Tensor>& numbers) {
   const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
+  const core::TimeScope time(core::TimeRow::kOptimizer);
+  core::delay_if_planted(core::DelayPlace::kOptimizer);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
   const at::Tensor squares = parts_.engine.squared_norm();
@@ -239,7 +247,11 @@ void StepRunner::update(const StepFacts& facts, const at::Tensor& nearby,
 void StepRunner::exchange_weights(std::int64_t step) {
   // Decoupled replicas have no collective that shows the cause of a wait.
   const bool waits = parts_.sync->is_apart() && parts_.sync->is_exchanged_after(step + 1);
-  if (waits) parts_.beat.enter(core::Phase::kWaiting);
+  std::optional<core::TimeScope> time;
+  if (waits) {
+    parts_.beat.enter(core::Phase::kWaiting);
+    time.emplace(core::TimeRow::kCommunication);
+  }
   parts_.sync->after_step(step);
   if (waits) parts_.beat.enter(core::Phase::kCompute);
 }
