@@ -133,6 +133,9 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
   if (problems.none_under("/batch") && problems.none_under("/parallel")) {
     check(recipe.parallel, recipe.batch, tree, problems);
   }
+  if (problems.none_under("/log") && problems.none_under("/parallel")) {
+    check(recipe.log, recipe.parallel, tree, problems);
+  }
   if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
   if (problems.none_under("/precision")) check_device(recipe, tree, problems);
   if (has_optimizer(problems)) {
