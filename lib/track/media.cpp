@@ -24,8 +24,8 @@ std::optional<Picture> parse_picture(const Json& line) {
                     .time = line.at("time").get<double>(),
                     .columns = line.at("columns").get<std::int64_t>(),
                     .captions = texts_of(line.at("captions"))};
-    const bool is_inside = picture.file.find('/') == std::string::npos;
-    return is_inside ? std::optional(std::move(picture)) : std::nullopt;
+    const bool is_valid = picture.columns > 0 && picture.file.find('/') == std::string::npos;
+    return is_valid ? std::optional(std::move(picture)) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;
   }

@@ -195,7 +195,8 @@ std::string scalar_tag(const Record& record, const std::string& field) {
 
 Json hparams_of(const Json& recipe) {
   Json values = Json::object();
-  for (const auto& item : recipe.flatten().items()) {
+  const Json flat = recipe.flatten();
+  for (const auto& item : flat.items()) {
     const std::string place = item.key() + "/";
     const bool is_wanted = std::any_of(kSections.begin(), kSections.end(),
                                        [&](const char* one) { return place.starts_with(one); });
