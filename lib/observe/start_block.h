@@ -22,6 +22,11 @@ struct StartFacts {
     std::string name = {};  // "data", "pipeline"
     int size = 1;
   };
+  // Bytes of training state on rank 0, without activations.
+  struct Memory {
+    std::int64_t parameters = 0;  // and buffers; local shards of sharded ones
+    std::int64_t gradients = 0, optimizer = 0;
+  };
 
   std::string version = {}, name = {}, run = {};
   int attempt = 0;
@@ -45,6 +50,7 @@ struct StartFacts {
   std::string device = {};  // device of rank 0
   int ranks = 1, nodes = 1;
   std::vector<Axis> layout = {};  // parallel axes of more than one rank
+  Memory memory = {};
 };
 
 // Returns a heading and a row for each part, with newlines. A part that does not apply has no row.

@@ -156,6 +156,8 @@ const std::vector<CheckGroup>& check_groups() {
          }},
         {{"/batch", "/parallel"},
          [](const Subject& s) { check(s.recipe.parallel, s.recipe.batch, s.tree, s.problems); }},
+        {{"/log", "/parallel"},
+         [](const Subject& s) { check(s.recipe.log, s.recipe.parallel, s.tree, s.problems); }},
         {{"/schedule"}, [](const Subject& s) { check(s.recipe.schedule, s.tree, s.problems); }},
         {{"/precision"}, [](const Subject& s) { check_device(s.recipe, s.tree, s.problems); }}}},
       {{kRoot, "/optimizer"},
