@@ -6,6 +6,8 @@
 
 #include "launcher/commands/trial_recipe.h"
 #include "launcher/runs/run_metrics.h"
+#include "launcher/runs/run_record.h"
+#include "launcher/runs/run_state.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
