@@ -1,4 +1,4 @@
-#include "launcher/agents/roster.h"
+#include "launcher/agents/membership.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@ bool present_one(const Peer& peer) { return peer.lost.empty(); }
 
 }  // namespace
 
-std::string Roster::refusal(const Join& join) const {
+std::string Membership::refusal(const Join& join) const {
   if (join.proof != proof_of("agent", terms_.name, terms_.token)) {
     return fmt::format("this is job \"{}\", and the agent's job or token is another", terms_.name);
   }
@@ -35,31 +35,31 @@ std::string Roster::refusal(const Join& join) const {
   return "";
 }
 
-void Roster::add(const Join& join, core::SteadyTime now) {
+void Membership::add(const Join& join, core::SteadyTime now) {
   Peer peer;
   peer.join = join;
   peer.alive = peer.joined = now;
   peers_.push_back(std::move(peer));
 }
 
-Peer* Roster::find(const std::string& agent) {
+Peer* Membership::find(const std::string& agent) {
   const auto found = std::find_if(peers_.begin(), peers_.end(),
                                   [&](const Peer& peer) { return peer.agent() == agent; });
   return found == peers_.end() ? nullptr : &*found;
 }
 
-Peer* Roster::holder_of(int node) {
+Peer* Membership::holder_of(int node) {
   const auto found = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& peer) {
     return present_one(peer) && peer.join.node == node;
   });
   return found == peers_.end() ? nullptr : &*found;
 }
 
-int Roster::present() const {
+int Membership::present() const {
   return static_cast<int>(std::count_if(peers_.begin(), peers_.end(), present_one));
 }
 
-void Roster::clear_round() {
+void Membership::clear_round() {
   peers_.erase(std::remove_if(peers_.begin(), peers_.end(),
                               [](const Peer& peer) { return !present_one(peer); }),
                peers_.end());
@@ -69,7 +69,7 @@ void Roster::clear_round() {
   }
 }
 
-void Roster::rank(int nodes, const std::string& leader) {
+void Membership::rank(int nodes, const std::string& leader) {
   int next = 1;
   for (Peer& peer : peers_) {
     if (!present_one(peer)) continue;
@@ -83,7 +83,7 @@ void Roster::rank(int nodes, const std::string& leader) {
   }
 }
 
-std::vector<const Peer*> Roster::members() const {
+std::vector<const Peer*> Membership::members() const {
   std::vector<const Peer*> result;
   for (const Peer& peer : peers_) {
     if (peer.in_round()) result.push_back(&peer);
@@ -93,14 +93,14 @@ std::vector<const Peer*> Roster::members() const {
   return result;
 }
 
-bool Roster::on_one_host() const {
+bool Membership::on_one_host() const {
   const std::vector<const Peer*> all = members();
   return std::all_of(all.begin(), all.end(), [&](const Peer* peer) {
     return !peer->join.network.empty() && peer->join.network == all.front()->join.network;
   });
 }
 
-std::chrono::milliseconds Roster::silence() const {
+std::chrono::milliseconds Membership::silence() const {
   std::optional<std::chrono::milliseconds> shortest;
   for (const Peer& peer : peers_) {
     if (!peer.in_round() || peer.ended()) continue;
@@ -109,17 +109,17 @@ std::chrono::milliseconds Roster::silence() const {
   return shortest.value_or(std::chrono::milliseconds(0));
 }
 
-int Roster::came_back(const LastRound& last) const {
+int Membership::came_back(const LastRound& last) const {
   return static_cast<int>(std::count_if(peers_.begin(), peers_.end(), [&](const Peer& peer) {
     return peer.lost.empty() && peer.join.last.same_round(last);
   }));
 }
 
-bool Roster::has_quorum(const LastRound& last) const {
+bool Membership::has_quorum(const LastRound& last) const {
   return last.nodes == 0 || 2 * came_back(last) > last.nodes;
 }
 
-std::string Roster::missing_nodes() const {
+std::string Membership::missing_nodes() const {
   std::vector<std::string> missing;
   std::size_t count = 0;
   for (int node = 0; node < terms_.max_nodes; ++node) {

@@ -14,7 +14,7 @@ namespace scaletrain::launcher {
 
 struct Peer {
   Join join;
-  std::string beat;                      // its last sign of life
+  std::string beat;                      // its last heartbeat
   std::int64_t beats = 0;                // how many were seen
   core::SteadyTime alive{};              // when the last was seen
   std::chrono::milliseconds silence{0};  // how long none of its workers had beaten then
@@ -45,9 +45,9 @@ struct JobTerms {
   bool elastic() const { return min_nodes < max_nodes; }
 };
 
-class Roster {
+class Membership {
  public:
-  explicit Roster(JobTerms terms) : terms_(std::move(terms)) {}
+  explicit Membership(JobTerms terms) : terms_(std::move(terms)) {}
 
   // Why `join` cannot be part of the job, "" where it can: another job, another token, other
   // numbers, another recipe, a node that is there already.

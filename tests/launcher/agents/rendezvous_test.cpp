@@ -1,5 +1,5 @@
 // Which store an agent takes for the job's, at stores that are maps.
-#include "launcher/agents/meeting.h"
+#include "launcher/agents/rendezvous.h"
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ const std::vector<Candidate> kRound{
 
 class Stores {
  public:
-  // Leads at `place`; where a leader stands still its pulse stays as it is.
+  // Leads at `place`; the heartbeat of a leader that stands still does not change.
   Table& lead(const std::string& place, const std::string& agent, int generation) {
     tables_[place] = std::make_shared<Table>();
     Table& table = *tables_[place];
@@ -27,7 +27,7 @@ class Stores {
                                           .agent = agent,
                                           .host = "h",
                                           .generation = generation});
-    table.values["pulse"] = "8 1";
+    table.values["leader_heartbeat"] = "8 1";
     return table;
   }
 
@@ -39,17 +39,17 @@ class Stores {
 
   // The agent number `rank` of the round, which has lost its leader, or whose leader has named it
   // and the others when it left.
-  Meeting agent(int rank, bool handed_over = false) const {
-    Meeting meeting({kEndpoint}, rank == 2 ? "10.0.0.2" : "",
-                    kRound[static_cast<std::size_t>(rank)].agent, elastic_terms(1, 3), {}, true,
-                    [this](const Endpoint& endpoint) { return connect(endpoint); });
-    Board board;
-    board.generation = 1;
-    board.nodes = 3;
-    board.candidates = kRound;
+  Rendezvous agent(int rank, bool handed_over = false) const {
+    Rendezvous meeting({kEndpoint}, rank == 2 ? "10.0.0.2" : "",
+                       kRound[static_cast<std::size_t>(rank)].agent, elastic_terms(1, 3), {}, true,
+                       [this](const Endpoint& endpoint) { return connect(endpoint); });
+    JobState state;
+    state.generation = 1;
+    state.nodes = 3;
+    state.candidates = kRound;
     const LastRound last{
         .generation = 1, .round = 4, .rank = rank, .nodes = 3, .handed_over = handed_over};
-    meeting.begin_again(board, last, "7 1", core::SteadyTime{} + std::chrono::hours(1));
+    meeting.begin_again(state, last, "7 1", core::SteadyTime{} + std::chrono::hours(1));
     return meeting;
   }
 
@@ -58,13 +58,13 @@ class Stores {
 };
 
 // Where an agent that may not lead yet goes; "": nowhere.
-std::string found_by(Meeting meeting) {
+std::string found_by(Rendezvous meeting) {
   const auto met = meeting.try_once(core::SteadyTime{}, -1);
   return met ? to_text(met->endpoint) : "";
 }
 
 // Where one that leads in generation 2, alone so far, goes.
-std::string gives_way_to(Meeting meeting) {
+std::string gives_way_to(Rendezvous meeting) {
   const auto met = meeting.ask_before(2);
   return met ? to_text(met->endpoint) : "";
 }
@@ -84,7 +84,7 @@ TEST_CASE("of two that lead in one generation the one whose turn came later give
   CHECK(gives_way_to(stores.agent(2)) == "127.0.0.1:29400");
 }
 
-TEST_CASE("the heir leads at once, the others in turn") {
+TEST_CASE("the successor leads at once, the others in turn") {
   const Stores stores;
   const core::SteadyTime lost_at = core::SteadyTime{} + std::chrono::hours(1);
   CHECK(stores.agent(1).is_turn(lost_at));
@@ -115,7 +115,7 @@ TEST_CASE("the old leader is met again where it lives, not where it stands still
   Table& leader = stores.lead("127.0.0.1:29400", "a", 1);
   CHECK(found_by(stores.agent(2)) == "127.0.0.1:29400");
   CHECK(gives_way_to(stores.agent(2)) == "127.0.0.1:29400");  // cut off, it led alone meanwhile
-  leader.values["pulse"] = "7 1";
+  leader.values["leader_heartbeat"] = "7 1";
   CHECK(found_by(stores.agent(2)) == "");
 }
 

@@ -15,19 +15,19 @@
 
 namespace scaletrain::launcher {
 
-class Keeper {
+class Reaper {
  public:
   // Forks: no other thread may run. `parent`: folder in which the job's cgroup is made. Throws
   // core::InternalError if the system refuses a process.
-  explicit Keeper(const std::filesystem::path& parent = own_cgroup());
+  explicit Reaper(const std::filesystem::path& parent = own_cgroup());
   // Orderly end: processes outside the workers' process groups are not killed.
-  ~Keeper();
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
+  ~Reaper();
+  Reaper(const Reaper&) = delete;
+  Reaper& operator=(const Reaper&) = delete;
 
   pid_t pid() const { return pid_; }
 
-  // Changes a worker's request so that its process sends its PID to the keeper before its program
+  // Changes a worker's request so that its process sends its PID to the reaper before its program
   // runs.
   void take_in(core::SpawnRequest& worker) const;
   // Removes a worker whose process group has ended.

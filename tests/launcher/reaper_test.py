@@ -34,19 +34,19 @@ def own_cgroup():
 CGROUP = own_cgroup()
 
 
-def keeper_of(launcher):
-    """The keeper's process number."""
+def reaper_of(launcher):
+    """The reaper's process number."""
     children = pathlib.Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
-    keeper, = [pid for pid in children
-               if pathlib.Path(f"/proc/{pid}/comm").read_text() == "job-keeper\n"]
-    return int(keeper)
+    reaper, = [pid for pid in children
+               if pathlib.Path(f"/proc/{pid}/comm").read_text() == "job-reaper\n"]
+    return int(reaper)
 
 
 class KeeperTestCase(LaunchTestCase):
     def setUp(self):
         super().setUp()
         self.launched = []
-        # Those of jobs whose keeper was killed too may have a number that comes again.
+        # Those of jobs whose reaper was killed too may have a number that comes again.
         self.before = set(CGROUP.glob("scaletrain-*")) if CGROUP else set()
 
     def tearDown(self):
@@ -127,14 +127,14 @@ class OrderlyEnd(KeeperTestCase):
             os.kill(daemon, signal.SIGKILL)
             self.assert_nothing_left()
 
-    def test_a_job_without_its_keeper_goes_on(self):
+    def test_a_job_without_its_reaper_goes_on(self):
         script = "touch ready; while [ ! -e go ]; do sleep 0.01; done"
         process = self.launch(script, "--nproc", "2")
         self.wait_for_files("ready")
-        keeper = keeper_of(process.pid)
+        reaper = reaper_of(process.pid)
         for ignored in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            os.kill(keeper, ignored)
-        os.kill(keeper, signal.SIGKILL)
+            os.kill(reaper, ignored)
+        os.kill(reaper, signal.SIGKILL)
         (self.folder / "go").touch()
         self.assertEqual(0, process.wait(LIMIT_S))
         self.assert_nothing_left()

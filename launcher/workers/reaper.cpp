@@ -1,4 +1,4 @@
-#include "launcher/workers/keeper.h"
+#include "launcher/workers/reaper.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kSessionPatience{10'000}, kSessionLook{1};
 
-// Messages to the keeper: the pid of a worker that starts, the negative pid of a worker that is
+// Messages to the reaper: the pid of a worker that starts, the negative pid of a worker that is
 // forgotten, or this.
 constexpr pid_t kOrderlyEnd = 0;
 
@@ -45,13 +45,13 @@ bool kill_sessions(const std::set<pid_t>& workers) {
   return found;
 }
 
-// The keeper's life.
+// The reaper's life.
 [[noreturn]] void keep(int pipe, const JobCgroup& cgroup) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   setsid();                          // a terminal's or a shell's signals are for the launcher
-  prctl(PR_SET_NAME, "job-keeper");  // nor does `pkill scaletrain` mean it
+  prctl(PR_SET_NAME, "job-reaper");  // nor does `pkill scaletrain` mean it
   dup2(pipe, STDIN_FILENO);
   closefrom(STDIN_FILENO + 1);  // others wait for the ends of these streams and pipes
   std::set<pid_t> workers;
@@ -70,29 +70,29 @@ bool kill_sessions(const std::set<pid_t>& workers) {
 
 }  // namespace
 
-Keeper::Keeper(const std::filesystem::path& parent) : cgroup_(parent) {
+Reaper::Reaper(const std::filesystem::path& parent) : cgroup_(parent) {
   core::Pipe pipe = core::make_pipe();
-  pid_ = core::fork_process("keeper");
+  pid_ = core::fork_process("reaper");
   if (pid_ == 0) keep(pipe.read.get(), cgroup_);
   pipe_ = std::move(pipe.write);
   cgroup_.make();  // now that it would be removed
 }
 
-Keeper::~Keeper() {
+Reaper::~Reaper() {
   cgroup_.release();
   send(kOrderlyEnd);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-void Keeper::take_in(core::SpawnRequest& worker) const {
+void Reaper::take_in(core::SpawnRequest& worker) const {
   worker.pid_pipe = pipe_.get();
   worker.cgroup = cgroup_.fd();
 }
 
-void Keeper::forget(pid_t worker) const { send(-worker); }
+void Reaper::forget(pid_t worker) const { send(-worker); }
 
-void Keeper::send(pid_t message) const {
+void Reaper::send(pid_t message) const {
   [[maybe_unused]] const ssize_t written = write(pipe_.get(), &message, sizeof message);
 }
 

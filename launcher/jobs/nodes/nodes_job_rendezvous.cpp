@@ -23,8 +23,8 @@ constexpr std::chrono::milliseconds kRetry{200};
 std::optional<int> NodesJob::meet() {
   const core::SteadyTime start = core::now();
   while (true) {
-    if (meeting_.is_turn(core::now())) signpost_.reset();  // its port is needed
-    if (std::optional<Met> met = meeting_.try_once(core::now(), signals_.fd())) {
+    if (rendezvous_.is_turn(core::now())) signpost_.reset();  // its port is needed
+    if (std::optional<FoundStore> met = rendezvous_.try_once(core::now(), signals_.fd())) {
       if (join(std::move(*met))) return std::nullopt;
     }
     if (core::now() - start >= options_.timing.join_timeout) {
@@ -32,24 +32,24 @@ std::optional<int> NodesJob::meet() {
           "rendezvous",
           fmt::format("the other nodes were not found within {:g} s: {}",
                       std::chrono::duration<double>(options_.timing.join_timeout).count(),
-                      meeting_.why()),
+                      rendezvous_.why()),
           "check that the first node is up and can be reached at the address that was given");
     }
     if (const std::optional<int> signal = wait_or_hear(signals_, kRetry)) return stopped(*signal);
   }
 }
 
-bool NodesJob::join(Met met) {
+bool NodesJob::join(FoundStore met) {
   const Join join{.candidate = {.agent = agent_,
                                 .host = host_name(),
-                                .addresses = meeting_.addresses(),
-                                .port = met.server ? met.endpoint.port : meeting_.port()},
+                                .addresses = rendezvous_.addresses(),
+                                .port = met.server ? met.endpoint.port : rendezvous_.port()},
                   .proof = "",
                   .nnodes = options_.nnodes,
                   .node = placement_.fixed_ranks ? placement_.node_rank : -1,
                   .nproc = placement_.nproc,
                   .network = own_network(),
-                  .replicas = job_.attempts.memory(meeting_.addresses()),
+                  .replicas = job_.attempts.memory(rendezvous_.addresses()),
                   .last = last_};
   std::optional<Leader::Options> leader;
   if (met.server) leader = leader_options(met.generation);
@@ -90,13 +90,13 @@ void NodesJob::guide_newcomers(int generation) {
   beacon_ = start_beacon(placement_.endpoints, terms_, generation,
                          {.agent = agent_,
                           .host = host_name(),
-                          .addresses = meeting_.addresses(),
+                          .addresses = rendezvous_.addresses(),
                           .port = endpoint_.port});
 }
 
 std::optional<int> NodesJob::lose_store(const Session::View& view) {
   journal_.write("store lost", {{"why", view.lost}});
-  if (view.board.handed_over) return follow_heir(view);
+  if (view.state.handed_over) return follow_successor(view);
   if (job_.attempts.is_done() && (!failure_ || failure_->followed)) {
     core::warn("the node with the store was lost after the run was done: {}", view.lost);
     return job_.ending.succeeded();
@@ -116,10 +116,10 @@ std::optional<int> NodesJob::lose_store(const Session::View& view) {
   return std::nullopt;
 }
 
-std::optional<int> NodesJob::follow_heir(const Session::View& view) {
-  const Candidate& heir = view.board.candidates.front();
+std::optional<int> NodesJob::follow_successor(const Session::View& view) {
+  const Candidate& successor = view.state.candidates.front();
   core::log("the node with the store leaves: {} leads from now on",
-            heir.agent == agent_ ? "this node" : "host " + heir.host);
+            successor.agent == agent_ ? "this node" : "host " + successor.host);
   meet_again(view);
   return std::nullopt;
 }
@@ -129,15 +129,15 @@ void NodesJob::meet_again(const Session::View& view) {
   last_ = view.last;
   // A leader that never had a round knows no more than is known here; who came after it had named
   // those who go on is none of them.
-  const bool knows_more = view.board.nodes > 0 && (view.rank || !view.board.handed_over);
-  if (knows_more) meeting_.begin_again(view.board, last_, view.pulse, core::now());
+  const bool knows_more = view.state.nodes > 0 && (view.rank || !view.state.handed_over);
+  if (knows_more) rendezvous_.begin_again(view.state, last_, view.leader_heartbeat, core::now());
   beacon_ = {};  // ends it
   session_.reset();
   server_.reset();
 }
 
 bool NodesJob::give_way(int generation) {
-  std::optional<Met> met = meeting_.ask_before(generation);
+  std::optional<FoundStore> met = rendezvous_.ask_before(generation);
   if (!met) return false;
   journal_.write("give way", {{"to", to_text(met->endpoint)}});
   session_.reset();

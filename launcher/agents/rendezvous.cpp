@@ -1,4 +1,4 @@
-#include "launcher/agents/meeting.h"
+#include "launcher/agents/rendezvous.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -32,8 +32,9 @@ std::optional<core::ExitStatus> end_of(const core::Process& server, int signal_f
 
 }  // namespace
 
-Meeting::Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr, std::string agent,
-                 JobTerms terms, AgentTiming timing, bool may_lead, Connect connect)
+Rendezvous::Rendezvous(std::vector<Endpoint> endpoints, const std::string& local_addr,
+                       std::string agent, JobTerms terms, AgentTiming timing, bool may_lead,
+                       Connect connect)
     : endpoints_(std::move(endpoints)),
       agent_(std::move(agent)),
       terms_(std::move(terms)),
@@ -64,17 +65,17 @@ Meeting::Meeting(std::vector<Endpoint> endpoints, const std::string& local_addr,
   }
 }
 
-void Meeting::begin_again(const Board& board, const LastRound& last, const std::string& pulse,
-                          SteadyTime now) {
-  candidates_ = board.candidates;
+void Rendezvous::begin_again(const JobState& state, const LastRound& last,
+                             const std::string& leader_heartbeat, SteadyTime now) {
+  candidates_ = state.candidates;
   last_ = last;
-  generation_ = board.generation;
-  pulse_ = pulse;
+  generation_ = state.generation;
+  leader_heartbeat_ = leader_heartbeat;
   lost_at_ = now;
   if (may_lead_ && !terms_.fixed_ranks && !reserved_.fd) reserved_ = reserve_port();
 }
 
-std::optional<Met> Meeting::try_once(SteadyTime now, int signal_fd) {
+std::optional<FoundStore> Rendezvous::try_once(SteadyTime now, int signal_fd) {
   asked_.clear();
   own_endpoint_taken_ = false;
   const bool fixed_leader = terms_.fixed_ranks && may_lead_;
@@ -82,14 +83,14 @@ std::optional<Met> Meeting::try_once(SteadyTime now, int signal_fd) {
     const auto wanted = [this](const Hello& hello, KeyStore& store) {
       return leads_the_job(hello, store);
     };
-    if (std::optional<Met> met = ask_candidates(candidates_.size(), wanted)) return met;
-    if (std::optional<Met> met = ask_endpoints(wanted)) return met;
+    if (std::optional<FoundStore> met = ask_candidates(candidates_.size(), wanted)) return met;
+    if (std::optional<FoundStore> met = ask_endpoints(wanted)) return met;
   }
   if (is_turn(now)) return host(signal_fd);
   return std::nullopt;
 }
 
-std::optional<Met> Meeting::ask_before(int generation) {
+std::optional<FoundStore> Rendezvous::ask_before(int generation) {
   asked_.clear();
   // Compares names: agents of one host share its endpoint, so the leader at another's address may
   // be this agent itself.
@@ -97,29 +98,29 @@ std::optional<Met> Meeting::ask_before(int generation) {
     return is_old_leader(hello, store) || hello.generation > generation ||
            (hello.generation == generation && turn_of(hello.agent) < turn_of(agent_));
   };
-  if (std::optional<Met> met = ask_candidates(turn_of(agent_), wanted)) return met;
+  if (std::optional<FoundStore> met = ask_candidates(turn_of(agent_), wanted)) return met;
   return ask_endpoints(wanted);
 }
 
 // Its place among the candidates of the last round; after all of them where it is none.
-std::size_t Meeting::turn_of(const std::string& agent) const {
+std::size_t Rendezvous::turn_of(const std::string& agent) const {
   const auto found = std::find_if(candidates_.begin(), candidates_.end(),
                                   [&](const Candidate& one) { return one.agent == agent; });
   return static_cast<std::size_t>(found - candidates_.begin());
 }
 
-bool Meeting::leads_the_job(const Hello& hello, KeyStore& store) const {
+bool Rendezvous::leads_the_job(const Hello& hello, KeyStore& store) const {
   return last_.nodes == 0 || hello.generation > generation_ || is_old_leader(hello, store);
 }
 
 // The leader of the last round again: only the connection to it was lost, unless it stands still.
-bool Meeting::is_old_leader(const Hello& hello, KeyStore& store) const {
+bool Rendezvous::is_old_leader(const Hello& hello, KeyStore& store) const {
   return !candidates_.empty() && hello.agent == candidates_.front().agent &&
-         hello.generation == generation_ && store.get("pulse") != pulse_;
+         hello.generation == generation_ && store.get("leader_heartbeat") != leader_heartbeat_;
 }
 
 // The first `count` agents of the last round.
-std::optional<Met> Meeting::ask_candidates(std::size_t count, const Wanted& wanted) {
+std::optional<FoundStore> Rendezvous::ask_candidates(std::size_t count, const Wanted& wanted) {
   for (std::size_t rank = 0; rank < std::min(count, candidates_.size()); ++rank) {
     const Candidate& candidate = candidates_[rank];
     if (candidate.agent == agent_) continue;
@@ -130,14 +131,15 @@ std::optional<Met> Meeting::ask_candidates(std::size_t count, const Wanted& want
   return std::nullopt;
 }
 
-std::optional<Met> Meeting::ask_endpoints(const Wanted& wanted) {
+std::optional<FoundStore> Rendezvous::ask_endpoints(const Wanted& wanted) {
   for (const Endpoint& endpoint : endpoints_) {
-    if (std::optional<Met> met = ask(endpoint, wanted)) return met;
+    if (std::optional<FoundStore> met = ask(endpoint, wanted)) return met;
   }
   return std::nullopt;
 }
 
-std::optional<Met> Meeting::ask(const Endpoint& endpoint, const Wanted& wanted, bool follow) {
+std::optional<FoundStore> Rendezvous::ask(const Endpoint& endpoint, const Wanted& wanted,
+                                          bool follow) {
   if (!asked_.insert(to_text(endpoint)).second) return std::nullopt;
   try {
     std::unique_ptr<KeyStore> store = connect_(endpoint);
@@ -163,10 +165,10 @@ std::optional<Met> Meeting::ask(const Endpoint& endpoint, const Wanted& wanted, 
       own_endpoint_taken_ = own_endpoint_taken_ || is_own_endpoint(endpoint);
       return std::nullopt;
     }
-    return Met{.store = std::move(store),
-               .server = std::nullopt,
-               .endpoint = endpoint,
-               .generation = hello->generation};
+    return FoundStore{.store = std::move(store),
+                      .server = std::nullopt,
+                      .endpoint = endpoint,
+                      .generation = hello->generation};
   } catch (const StoreLost& error) {
     why_ = fmt::format("{}: {}", error.place(), error.found());
     return std::nullopt;
@@ -174,8 +176,8 @@ std::optional<Met> Meeting::ask(const Endpoint& endpoint, const Wanted& wanted, 
 }
 
 // Asks the store to which the store of an earlier `generation` says that the job has moved.
-std::optional<Met> Meeting::ask_moved(const Endpoint& from, const Candidate& moved, int generation,
-                                      const Wanted& wanted) {
+std::optional<FoundStore> Rendezvous::ask_moved(const Endpoint& from, const Candidate& moved,
+                                                int generation, const Wanted& wanted) {
   const auto later = [&](const Hello& hello, KeyStore& store) {
     return hello.generation > generation && wanted(hello, store);
   };
@@ -188,11 +190,11 @@ std::optional<Met> Meeting::ask_moved(const Endpoint& from, const Candidate& mov
   return std::nullopt;
 }
 
-bool Meeting::is_own_endpoint(const Endpoint& endpoint) const {
+bool Rendezvous::is_own_endpoint(const Endpoint& endpoint) const {
   return own_endpoint_ && to_text(endpoint) == to_text(*own_endpoint_);
 }
 
-bool Meeting::is_turn(SteadyTime now) const {
+bool Rendezvous::is_turn(SteadyTime now) const {
   if (!may_lead_) return false;
   if (last_.nodes == 0) return first_endpoint_is_own_;
   // Only its candidates know of each other; the first was the leader that is gone, unless that one
@@ -201,7 +203,7 @@ bool Meeting::is_turn(SteadyTime now) const {
   return now - lost_at_ >= kTurn * std::max(0, last_.rank - (last_.handed_over ? 0 : 1));
 }
 
-std::optional<Met> Meeting::host(int signal_fd) {
+std::optional<FoundStore> Rendezvous::host(int signal_fd) {
   Placement place;
   place.nnodes = terms_.max_nodes;
   place.master_addr = addresses_.empty() ? "127.0.0.1" : addresses_.front();
@@ -234,10 +236,10 @@ std::optional<Met> Meeting::host(int signal_fd) {
     if (elsewhere) reserved_ = reserve_port();
     return std::nullopt;
   }
-  return Met{.store = std::move(store),
-             .server = std::move(server),
-             .endpoint = {.host = place.master_addr, .port = socket.port},
-             .generation = generation_ + 1};
+  return FoundStore{.store = std::move(store),
+                    .server = std::move(server),
+                    .endpoint = {.host = place.master_addr, .port = socket.port},
+                    .generation = generation_ + 1};
 }
 
 }  // namespace scaletrain::launcher
