@@ -175,6 +175,16 @@ TEST_CASE("a shard in quarantine has no samples, and a damaged list is reported"
                   core::CheckpointError);
 }
 
+TEST_CASE("a git-lfs pointer in place of classes.json is named") {
+  const test::TemporaryFolder folder;
+  const std::string a = folder.write("a.tar", "abc");
+  folder.write("classes.json",
+               "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
+  CHECK_THROWS_WITH_AS(launcher::check_samples(recipe_of(of_shards({a}), 32), 1),
+                       doctest::Contains("classes.json: is a git-lfs pointer, not the file itself"),
+                       core::DataError);
+}
+
 TEST_CASE("an epoch must hold one global batch of all ranks") {
   const test::TemporaryFolder folder;
   const std::string a = folder.write("a.tar", "abc");
