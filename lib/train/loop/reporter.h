@@ -30,51 +30,51 @@ namespace scaletrain::train {
 
 class Reporter {
  public:
-  // Rank 0 shows the start block and writes it as start.json beside environment.json; a run resumed
-  // from the checkpoint `resume` also rewrites recipe.json with the present recipe. `late`: holds
-  // each line back until the next step's result is known.
+  // Rank 0 shows the start block and writes it as start.json beside environment.json, and for a run
+  // that goes on from the checkpoint `resume` recipe.json anew: what is trained now, all of which
+  // could be loaded. `late`: each line is held back until the next step's result is known.
   Reporter(Run& run, const core::WorkerEnv& env, const std::optional<std::filesystem::path>& resume,
            bool late);
   ~Reporter();
 
-  // Call after every step, when its result is known and the run's state counts it. `first`: the
-  // first step of this process, which is always recorded. Collective: when a record is due, the
-  // ranks reduce their slowest times asynchronously. The line is written at once, or by drain() if
-  // late.
+  // After every step, when its result is known; the run's state counts that. `first`: the first
+  // step of this process, which is always recorded. Every rank calls it: when a record is due, the
+  // ranks reduce their slowest times asynchronously. The line is written at once, or when late by
+  // drain().
   void step(const StepResult& result, double seconds, bool first, bool due);
   // Writes the lines that were held back.
   void drain();
-  // `model`: training state of the evaluated model.
+  // `model`: where training stood with the model that was looked at.
   void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
   void saved(const checkpoint::Saved& saved);
   void save_failed(const core::Error& error);
   void mirrored(const mirror::Copied& copied);
   void replicated(std::int64_t step, const replica::Replicated& copies);
-  void note(const std::string& text);  // prints a line for the user
+  void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
   void lr_reduced();  // by schedule.plateau, after the validation of the current step
   void slow(const SlowRanks& slow);
   // Reports a lost replica: the weights contain its steps up to `step`; `left` replicas remain.
   void lost_replica(int replica, std::int64_t step, std::int64_t left);
-  // Writes RUN/finished.json: the run is complete, and a resume has nothing to do.
+  // RUN/finished.json: this run is done, and a resume has nothing left to do.
   void finished();
-  // Prints the closing summary; `stopped`: reason for an early end, "" if there is none.
+  // The last lines; `stopped` says why it ended early, empty where it did not.
   void summary(const std::string& stopped);
 
  private:
   bool speaks() const { return progress_ != nullptr; }
-  // Returns the tokens of each sample of a language model; 0 for other models.
+  // Tokens of each sample of a language model; 0: its samples are no tokens.
   std::int64_t tokens_a_sample() const;
   // Costs of this attempt on this rank.
   observe::RunCosts costs() const;
   observe::TrainRecord record(const StepResult& result) const;
-  // Returns nullopt if the image size does not change.
+  // nullopt: it does not change.
   std::optional<std::int64_t> image_size_of(std::int64_t step) const;
   void write(Outcomes<observe::TrainRecord>::Outcome line);
   void write_event(const std::string& event, const nlohmann::ordered_json& fields);
   void write_start(const std::filesystem::path& path, const std::string& text);
   bool write_file(const std::filesystem::path& path, const std::string& text);
-  // Counts steps whose batch had no target, and warns of the first.
+  // Counts a step whose batch had no target, and says so of the first.
   void count_without_targets(const StepResult& result);
   void keep_files();
 

@@ -180,7 +180,9 @@ TEST_CASE("a git-lfs pointer in place of classes.json is named") {
   const std::string a = folder.write("a.tar", "abc");
   folder.write("classes.json",
                "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
-  CHECK_THROWS_WITH_AS(launcher::check_samples(recipe_of(of_shards({a}), 32), 1),
+  recipe::Recipe recipe = recipe_of(of_shards({a}), 32);
+  recipe.task = "image_classification";
+  CHECK_THROWS_WITH_AS(launcher::check_samples(recipe, 1),
                        doctest::Contains("classes.json: is a git-lfs pointer, not the file itself"),
                        core::DataError);
 }
