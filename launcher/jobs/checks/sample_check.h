@@ -12,8 +12,9 @@ namespace scaletrain::launcher {
 
 // Throws core::RecipeError if an epoch of images has fewer samples than the global batch of `ranks`
 // ranks. Counts the files of class folders until there are enough; for a local shard uses its
-// index, or card.json beside it if the shard has the size in the card. Sets with other shards are
-// left to the workers.
+// index, in data.index_cache or beside the shard, or else card.json if the shard has the size in
+// the card. Shards in quarantine do not count. Sets with other shards are left to the workers.
+// Throws core::CheckpointError for a damaged quarantine.json.
 void check_samples(const recipe::Recipe& recipe, int ranks);
 
 // Returns the extension of a file in lower case, without its dot; "" if it has none.
