@@ -11,7 +11,7 @@ STEPS = 8
 PER_DEVICE = 16
 STEP_ROWS = ("data_wait", "host_to_device", "forward", "backward", "exposed_communication", "optimizer")
 # Milliseconds for each place in one run, each of another size.
-DELAYS = {"slow-batch": 60, "slow-copy": 80, "slow-forward": 100, "slow-backward": 120, "slow-optimizer": 140,
+DELAYS = {"slow-batch": 150, "slow-copy": 80, "slow-forward": 100, "slow-backward": 120, "slow-optimizer": 140,
           "slow-evaluation": 25, "slow-checkpoint": 300}
 
 
@@ -47,7 +47,7 @@ class LedgerTestCase(support.RunTestCase):
         times = self.times(run)
         seconds, wall = times["seconds"], times["wall_s"]
         self.assertAlmostEqual(wall, sum(seconds.values()), delta=0.005 * wall, msg=str(seconds))
-        self.assertGreaterEqual(min(seconds.values()), 0)
+        self.assertGreaterEqual(min(seconds.values()), -1e-9)  # of a difference of sums
         most = 0.05 if wall < 20 else 0.02
         self.assertLessEqual(seconds["other"], most * wall, str(seconds))
         self.assertAlmostEqual(sum(seconds[row] for row in STEP_ROWS) / wall, times["goodput"])
