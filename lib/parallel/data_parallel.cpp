@@ -27,7 +27,7 @@ std::int64_t bytes_of(const std::vector<units::NamedParameter>& parameters) {
 // all-reduces, as exposed communication: all gradients are computed before the first callback.
 void book_wait_after_backward(const at::Tensor& loss) {
   core::TimeLedger* const ledger = core::TimeLedger::of_thread();
-  if (ledger == nullptr || !loss.requires_grad()) return;
+  if (ledger == nullptr || !loss.defined() || !loss.requires_grad()) return;
   loss.register_hook([ledger](const at::Tensor& /*gradient*/) {
     torch::autograd::Engine::get_default_engine().queue_callback(
         [ledger] { ledger->enter(core::TimeRow::kCommunication); });
