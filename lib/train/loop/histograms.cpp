@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kBuckets = 64;
 
-std::vector<std::int64_t> counts_of(const at::Tensor& finite, double min, double max) {
+std::vector<std::int64_t> bucket_counts(const at::Tensor& finite, double min, double max) {
   if (min == max) return {finite.numel()};
   // For CUDA, LibTorch has no deterministic kernel.
   const bool on_host = at::globalContext().deterministicAlgorithms();
@@ -42,7 +42,7 @@ observe::HistogramRecord histogram_of(const std::string& name, const at::Tensor&
   record.max = max.item<double>();
   record.sum = finite.sum().item<double>();
   record.sum_squares = finite.square().sum().item<double>();
-  record.counts = counts_of(finite, record.min, record.max);
+  record.counts = bucket_counts(finite, record.min, record.max);
   return record;
 }
 
