@@ -99,6 +99,7 @@ class StepRunner::Batches : public engine::MicroBatches {
     const core::TimeScope time(core::TimeRow::kHostToDevice);
     core::delay_if_planted(core::DelayPlace::kCopy);
     task::Example example = parts_.task.prepare(batch, /*training=*/true);
+    if (parts_.on_batch) parts_.on_batch(example);
     if (make_nan_ && example.input.is_floating_point()) {
       example.input.fill_(kNan);
     }
@@ -220,6 +221,7 @@ void StepRunner::update(const StepFacts& facts, const at::Tensor& nearby,
   core::delay_if_planted(core::DelayPlace::kOptimizer);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
+  if (parts_.on_gradients) parts_.on_gradients(facts.step);
   const at::Tensor squares = parts_.engine.squared_norm();
   at::Tensor norm = squares.sqrt();
   if (nearby.defined()) norm = norm + nearby;

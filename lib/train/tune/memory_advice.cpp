@@ -83,7 +83,7 @@ std::string megabytes(std::int64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / kMillion);
 }
 
-StepMemory step_memory(Run& run, const units::MemoryUse& first) {
+StepMemory step_memory(const Run& run, const units::MemoryUse& first) {
   std::vector<at::Tensor> trained;
   trained.reserve(run.engine->owned().size());
   for (const units::NamedParameter& one : run.engine->owned()) trained.push_back(one.tensor);
