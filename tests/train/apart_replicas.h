@@ -87,7 +87,7 @@ struct ApartReplica {
   // "5 left, 5 lost, 5" of the replicas in their order.
   std::string places() const {
     std::string text;
-    for (const parallel::ReplicaPlace& place : run->sync->places()) {
+    for (const local_sgd::ReplicaProgress& place : run->sync->places()) {
       text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", place.steps,
                           place.is_done ? " left" : "", place.is_lost ? " lost" : "");
     }

@@ -91,7 +91,7 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   run.beat.enter(core::Phase::kStarting);
 }
 
-parallel::Fragments fragments_of(const Run& run) {
+local_sgd::Fragments fragments_of(const Run& run) {
   const std::vector<units::NamedParameter> model = run.learner.parameters();
   std::map<std::string, std::int64_t> sets;
   std::int64_t count = 0;
@@ -105,7 +105,7 @@ parallel::Fragments fragments_of(const Run& run) {
       sets[parameter.name] = count++;
     }
   }
-  return parallel::divide_in_fragments(model, run.recipe.sync.fragments, sets);
+  return local_sgd::divide_in_fragments(model, run.recipe.sync.fragments, sets);
 }
 
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
@@ -182,7 +182,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.learner.optimizer = make_optimizer(run);
   if (run.recipe.sync.is_rare()) {
     const std::optional<recipe::Compress>& compress = run.recipe.compress;
-    run.sync = std::make_unique<parallel::ReplicaSync>(
+    run.sync = std::make_unique<local_sgd::WeightSync>(
         run.recipe.sync, run.engine->owned(), fragments_of(run), run.mesh->replicas(),
         run.length.total_steps, compress ? parallel::cast_type(*compress) : std::nullopt);
   }

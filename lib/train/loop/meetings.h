@@ -35,7 +35,7 @@ class Meetings {
   }
 
  private:
-  parallel::Rounds* rounds() const { return run_.sync ? run_.sync->rounds() : nullptr; }
+  local_sgd::DilocoClient* rounds() const { return run_.sync ? run_.sync->rounds() : nullptr; }
   std::chrono::milliseconds limit() const;
   bool stop_is_asked() const;
   bool has_heard() const;  // true if this rank was asked to stop

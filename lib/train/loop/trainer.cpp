@@ -132,7 +132,7 @@ core::ExitCode Trainer::train() {
 // Records positions that decoupled replicas did not reach; reports replicas that are lost.
 void Trainer::look_at_replicas() {
   if (!run_->sync || !run_->sync->is_apart() || run_->group->job_rank() != 0) return;
-  const std::vector<parallel::ReplicaPlace> places = run_->sync->places();
+  const std::vector<local_sgd::ReplicaProgress> places = run_->sync->places();
   run_->state.lost_positions = lost_before_;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const int replica = static_cast<int>(i);
@@ -144,7 +144,7 @@ void Trainer::look_at_replicas() {
                           run_->length, run_->batch, run_->state.lost_positions);
     if (!places[i].is_lost || !lost_replicas_.insert(replica).second) continue;
     reporter_.lost_replica(replica, places[i].steps,
-                           std::ranges::count(places, false, &parallel::ReplicaPlace::is_lost));
+                           std::ranges::count(places, false, &local_sgd::ReplicaProgress::is_lost));
   }
 }
 

@@ -1,4 +1,4 @@
-// States that decoupled replicas (lib/parallel/sync/rounds.h) have sent to rank 0 after an outer
+// States that decoupled replicas (lib/local_sgd/diloco_client.h) have sent to rank 0 after an outer
 // step.
 #pragma once
 

@@ -17,7 +17,7 @@
 #include "lib/observe/start_block.h"
 #include "lib/optim/mean.h"
 #include "lib/parallel/placement.h"
-#include "lib/parallel/sync/replica_sync.h"
+#include "lib/local_sgd/weight_sync.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 #include "lib/train/model/learner.h"
@@ -43,7 +43,7 @@ struct Run {
   std::unique_ptr<engine::Pipeline> pipeline;  // null without pipeline parallelism
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<parallel::ReplicaSync> sync;  // null where each step exchanges gradients
+  std::unique_ptr<local_sgd::WeightSync> sync;  // null where each step exchanges gradients
   bool goes_apart = false;  // its replicas wait for no collective once they train
   std::vector<std::unique_ptr<optim::Mean>> means;  // EMA or SWA (lib/train/model/mean_plan.h)
 

@@ -15,7 +15,7 @@
 #include "lib/optim/mean.h"
 #include "lib/optim/optimizer.h"
 #include "lib/optim/sam.h"
-#include "lib/parallel/sync/replica_sync.h"
+#include "lib/local_sgd/weight_sync.h"
 #include "lib/precision/precision.h"
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/clip.h"
@@ -79,7 +79,7 @@ struct StepParts {
   optim::Shards shards = {};  // shards of sharded parameters
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
-  parallel::ReplicaSync* sync = nullptr;  // local SGD; null: none
+  local_sgd::WeightSync* sync = nullptr;  // local SGD; null: none
   // Called when a step has its gradients, before it changes weights, optimizer state and means.
   std::function<void()> before_update = [] {};
 };

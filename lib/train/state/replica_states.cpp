@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, at::Tensor>> wished_states(const Run& run, Wi
 
 void share_states(Run& run, Wish wish) {
   const at::NoGradGuard no_grad;
-  parallel::Rounds& rounds = *run.sync->rounds();
+  local_sgd::DilocoClient& rounds = *run.sync->rounds();
   run.replicas = {};
   wish = static_cast<Wish>(rounds.agree_on_wish(static_cast<std::int32_t>(wish)));
   if (wish == Wish::kNothing) return;

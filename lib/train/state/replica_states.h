@@ -1,4 +1,4 @@
-// Sends the per-replica state of decoupled replicas (lib/parallel/sync/rounds.h) to rank 0's
+// Sends the per-replica state of decoupled replicas (lib/local_sgd/diloco_client.h) to rank 0's
 // replica after an outer step, since it evaluates and saves alone: buffers, weights if they differ,
 // and for a save the optimizer state and the loss scale. Each rank of rank 0's replica receives the
 // state of the ranks at its place in the others.
