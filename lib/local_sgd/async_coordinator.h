@@ -33,44 +33,44 @@ class AsyncCoordinator : public dist::HubRules {
   // `hub`: the hub's ranks. `parts`: flat initial weights of place 0, fp32 on the CPU; the other
   // ranks of replica 0 send the initial weights of their places (kInitialPart).
   AsyncCoordinator(HubRanks hub, const std::vector<at::Tensor>& parts, std::int64_t staleness,
-                   std::shared_ptr<Membership> roll);
+                   std::shared_ptr<Membership> membership);
 
   void received(int rank, dist::HubMessage message, const Send& send) override;
   void lost(int rank, const Send& send) override;
 
  private:
   struct Rank {
-    std::vector<dist::HubMessage> given = {};  // parts sent since the last synchronization
-    bool meets = false;                        // has sent all parts (kSynchronize)
+    std::vector<dist::HubMessage> changes = {};  // parts sent since the last synchronization
+    bool synchronizes = false;                   // has sent all parts (kSynchronize)
     bool has_left = false;
   };
   struct Replica {
-    std::int64_t exchanges = 0;
-    double share = 1;      // 1 / n
-    bool is_there = true;  // trains and will synchronize again
-    bool is_gone = false;  // left or was lost before training was over
-    bool waits = false;    // its ranks wait for answers
+    std::int64_t synchronizations = 0;
+    double share = 1;       // 1 / n
+    bool is_active = true;  // trains and will synchronize again
+    bool is_gone = false;   // left or was lost before training was over
+    bool waits = false;     // its ranks wait for answers
   };
   Rank& at(int replica, int place) {
-    return ranks_[static_cast<std::size_t>(ranks_of_hub_.rank(replica, place))];
+    return ranks_[static_cast<std::size_t>(hub_.rank(replica, place))];
   }
   template <class Is>
   bool all_of(int replica, const Is& is);
   double share() const;
-  void meet(int replica, std::int64_t step);
+  void add_changes(int replica, std::int64_t step);
   void leave(int rank, bool is_over, const Send& send);
   void answer(int rank, std::int32_t kind, std::int32_t part, const Send& send) const;
   void answer_all_of(int replica, const Send& send);
   void answer_waiting(const Send& send);
   bool is_too_far_ahead(const Replica& replica) const;
 
-  HubRanks ranks_of_hub_;
+  HubRanks hub_;
   std::vector<std::vector<at::Tensor>> parts_;  // global weights of each place
   std::int64_t staleness_;
-  std::shared_ptr<Membership> roll_;
+  std::shared_ptr<Membership> membership_;
   std::vector<Rank> ranks_;
   std::vector<Replica> replicas_;
-  bool stops_ = false, is_closed_ = false;
+  bool stop_requested_ = false, is_closed_ = false;
   bool waits_for_all_ = false;  // rank 0 waits for all others to leave
 };
 

@@ -1,4 +1,4 @@
-// Numbering of ranks at a hub: all ranks of replica 0, then those of replica 1, ...
+// Numbering of ranks at the coordinator's hub: all ranks of replica 0, then those of replica 1, ...
 #pragma once
 
 #include "lib/core/plan/mesh_plan.h"
@@ -20,7 +20,7 @@ inline HubRanks hub_ranks(const core::MeshPlan& plan) {
   const int replicas = plan.model_copies();
   return {.replicas = replicas, .places = plan.world_size() / replicas};
 }
-// Hub rank of a rank of the job.
+// Returns the number at the hub of a rank of the job.
 inline int hub_rank(const core::MeshPlan& plan, int rank) {
   return hub_ranks(plan).rank(plan.replica(rank), plan.place(rank));
 }

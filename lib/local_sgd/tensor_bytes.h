@@ -1,4 +1,4 @@
-// Conversions between flat tensors and the bytes of a message.
+// Conversions between tensors and the bytes of a message.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,6 +31,13 @@ inline at::Tensor as_values(const std::vector<std::byte>& bytes, at::ScalarType 
 
 inline at::Tensor as_floats(const std::vector<std::byte>& bytes) {
   return as_values(bytes, at::kFloat);
+}
+
+// Copies the bytes into a new tensor of the shape and dtype of `like`, on the CPU; undefined if
+// their number differs.
+inline at::Tensor as_tensor_like(const std::vector<std::byte>& bytes, const at::Tensor& like) {
+  if (bytes.size() != like.nbytes()) return {};
+  return as_values(bytes, like.scalar_type()).reshape(like.sizes()).clone();
 }
 
 }  // namespace scaletrain::local_sgd

@@ -22,15 +22,15 @@ void place(Run& run);
 
 // Joins the other ranks and builds everything, the model by `models`; with `resume`, a verified
 // checkpoint, tensors and state come from that. `before_data` may change run.recipe.batch, where
-// the ranks have met and the state is read, and nothing else is built. `before_apart` is called
-// where replicas go apart, before they do: from then on a rank that ends is lost by the others, and
-// one that shall stop is to come to its first step. Every rank calls it at once. Throws
-// core::RecipeError where the batch is automatic still, and what the modules throw.
+// the ranks have met and the state is read, and nothing else is built. `before_decoupling` is
+// called before replicas are decoupled, if the recipe does so: from then on a rank that ends is
+// lost to the others, and one that shall stop is to come to its first step. Every rank calls it at
+// once. Throws core::RecipeError where the batch is automatic still, and what the modules throw.
 std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env,
                                const std::optional<std::filesystem::path>& resume, core::Beat beat,
                                const nn::Factories& models = nn::built_in_factories(),
                                const std::function<void(Run&)>& before_data = nullptr,
-                               const std::function<void()>& before_apart = nullptr);
+                               const std::function<void()>& before_decoupling = nullptr);
 
 // Returns the parts of `run` that a training step uses.
 StepParts step_parts(

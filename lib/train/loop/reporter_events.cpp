@@ -94,9 +94,7 @@ void Reporter::lr_reduced() {
 void Reporter::slow(const SlowRanks& slow) {
   if (!speaks()) return;
   for (observe::Straggler rank : slow.ranks) {
-    if (run_.goes_apart) {  // it is counted among those of rank 0's replica
-      rank.rank = run_.mesh->plan().replica_group(0).at(static_cast<std::size_t>(rank.rank));
-    }
+    rank.rank = run_.mesh->job_rank(rank.rank);
     progress_->note(fmt::format(
         "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
         "the median rank's is {:.4f} s",

@@ -33,7 +33,7 @@ format::Retention retention(const recipe::Checkpoint& asked) {
 std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
                                               const std::shared_ptr<checkpoint::Writers>& writers,
                                               NodeCopies* copies) {
-  if (run.only_trains() || (run.group->rank() != 0 && !writers)) return nullptr;
+  if (!run.replicas->traits().leads || (run.group->rank() != 0 && !writers)) return nullptr;
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
   const auto published = [copies](const checkpoint::Saved& saved) {
     if (copies != nullptr) copies->published(saved);
@@ -85,7 +85,7 @@ bool Saves::due(std::int64_t step, double seconds_before, double seconds, bool a
 void Saves::save() {
   const core::SteadyTime since = core::now();
   const std::int64_t step = run_.state.step;
-  if (std::exchange(saved_step_, step) == step) return;
+  if (std::exchange(saved_step_, step) == step || !run_.replicas->traits().leads) return;
   run_.beat.enter(core::Phase::kSaving);
   const checkpoint::Contents contents = snapshot(run_);
   if (!saver_) return;

@@ -1,10 +1,10 @@
-#include "lib/train/rules/any_rank.h"
+#include "lib/dist/any_rank.h"
 
 #include <ATen/ops/full.h>
 
-namespace scaletrain::train {
+namespace scaletrain::dist {
 
-bool said_by_any(dist::Group& group, bool own, const char* name) {
+bool any_rank(Group& group, bool own, const char* name) {
   if (group.world_size() == 1) return own;
   const at::Tensor said =
       at::full({}, own ? 1.0 : 0.0, at::TensorOptions(at::kDouble).device(group.device()));
@@ -12,4 +12,4 @@ bool said_by_any(dist::Group& group, bool own, const char* name) {
   return group.to_host(said).item<double>() > 0;
 }
 
-}  // namespace scaletrain::train
+}  // namespace scaletrain::dist
