@@ -63,11 +63,6 @@ Group& Mesh::open(const std::vector<int>& ranks, const std::string& name) {
   return *more_.back();
 }
 
-int Mesh::job_rank(int rank) const {
-  if (!replicas_are_apart_) return rank;
-  return plan_.replica_group(rank_).at(static_cast<std::size_t>(rank));
-}
-
 // A replica's part of the views of several replicas may have had no group so far. Of those that end
 // here each has members in several replicas; all ranks come to them in the order of their members,
 // and to those that have the same experts behind these.

@@ -24,8 +24,6 @@ class Mesh {
   const core::MeshPlan& plan() const { return plan_; }
   int size(core::Axis axis) const { return plan_.size(axis); }
   int rank() const { return rank_; }  // rank in the job
-  // Returns the rank in the job of rank `rank` of world().
-  int job_rank(int rank) const;
   int coordinate(core::Axis axis) const { return plan_.coordinate(rank_, axis); }
   // Its copy of the model, where those train alone.
   int replica() const { return plan_.replica(rank_); }

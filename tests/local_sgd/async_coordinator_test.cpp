@@ -22,8 +22,8 @@ using local_sgd::Membership;
 class HubOnPaper {
  public:
   HubOnPaper(int replicas, std::int64_t staleness, std::vector<at::Tensor> parts, int places = 1)
-      : roll_(std::make_shared<Membership>(replicas, 0)),
-        rules_({.replicas = replicas, .places = places}, parts, staleness, roll_) {}
+      : membership_(std::make_shared<Membership>(replicas, 0)),
+        rules_({.replicas = replicas, .places = places}, parts, staleness, membership_) {}
 
   void hear(int rank, HubMessage message) { rules_.received(rank, std::move(message), send_); }
   void lose(int rank) { rules_.lost(rank, send_); }
@@ -46,14 +46,14 @@ class HubOnPaper {
     return message;
   }
   double weight(int rank) { return as_floats(take(rank).body)[1].item<double>(); }
-  const Membership& roll() const { return *roll_; }
+  const Membership& membership() const { return *membership_; }
 
  private:
   std::map<int, std::vector<HubMessage>> sent_ = {{0, {}}, {1, {}}, {2, {}}, {3, {}}};
   dist::HubRules::Send send_ = [this](int rank, HubMessage message) {
     sent_[rank].push_back(std::move(message));
   };
-  std::shared_ptr<Membership> roll_;
+  std::shared_ptr<Membership> membership_;
   AsyncCoordinator rules_;
 };
 
@@ -82,8 +82,8 @@ TEST_CASE("a replica waits where it is more exchanges ahead of the slowest than 
   hub.learn(1, 8, -1);
   CHECK(hub.weight(1) == 2);  // 2.5 - 0.5
   CHECK(hub.weight(0) == 2);  // what is there when it is answered
-  CHECK(hub.roll().places()[0].steps == 24);
-  CHECK(hub.roll().places()[1].steps == 8);
+  CHECK(hub.membership().all()[0].steps == 24);
+  CHECK(hub.membership().all()[1].steps == 8);
 }
 
 TEST_CASE("who waits for a replica goes on when that is lost, leaves, or all shall stop") {
@@ -99,8 +99,8 @@ TEST_CASE("who waits for a replica goes on when that is lost, leaves, or all sha
     const HubMessage answer = hub.take(0);
     CHECK(as_floats(answer.body)[0].item<double>() == 1.5);
     CHECK(answer.number == (how == "stop" ? local_sgd::kStopFlag : 0));
-    CHECK(hub.roll().places()[1].is_lost == (how == "lost"));
-    CHECK(hub.roll().places()[1].is_done == (how == "leaves"));
+    CHECK(hub.membership().all()[1].is_lost == (how == "lost"));
+    CHECK(hub.membership().all()[1].has_left == (how == "leaves"));
   }
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("one that has left is not lost when its connection ends") {
   hub.hear(1, {.kind = local_sgd::kLeave, .number = local_sgd::kFinished});
   CHECK(hub.take(1).kind == local_sgd::kLeave);
   hub.lose(1);
-  CHECK_FALSE(hub.roll().places()[1].is_lost);
+  CHECK_FALSE(hub.membership().all()[1].is_lost);
 }
 
 TEST_CASE("rank 0 hears when all others have left or are lost, and takes what they have made") {
@@ -197,8 +197,8 @@ TEST_CASE("what the ranks of a replica have learned is added when all of them ha
   hub.learn(2, 8, 4);  // whole before the first
   CHECK(hub.weight(2) == 3);
   CHECK(hub.weight(3) == 20);
-  CHECK(hub.roll().places()[1].steps == 8);
-  CHECK(hub.roll().places()[0].steps == 0);
+  CHECK(hub.membership().all()[1].steps == 8);
+  CHECK(hub.membership().all()[0].steps == 0);
   hub.learn(1, 8, 6);
   CHECK(hub.weight(0) == 4);
   CHECK(hub.weight(1) == 23);
@@ -218,7 +218,7 @@ TEST_CASE("with one of its ranks a replica is lost, and what the others have giv
   hub.lose(3);
   CHECK(hub.weight(0) == 2);
   CHECK(hub.weight(1) == 11);
-  CHECK(hub.roll().places()[1].is_lost);
+  CHECK(hub.membership().all()[1].is_lost);
   hub.learn(3, 8, 100);  // nobody says so, and it counts for nothing
   hub.lose(2);
   hub.learn(0, 16, 2);
@@ -233,12 +233,12 @@ TEST_CASE("a replica has left when all of its ranks have, and rank 0 closes behi
   const HubMessage leave{.kind = local_sgd::kLeave, .number = local_sgd::kFinished};
   hub.hear(2, leave);
   hub.lose(2);  // its connection ends
-  CHECK_FALSE(hub.roll().places()[1].is_done);
+  CHECK_FALSE(hub.membership().all()[1].has_left);
   hub.hear(0, {.kind = local_sgd::kAwaitAll});
   CHECK_FALSE(hub.has_answer(0));
   hub.hear(3, leave);
-  CHECK(hub.roll().places()[1].is_done);
-  CHECK_FALSE(hub.roll().places()[1].is_lost);
+  CHECK(hub.membership().all()[1].has_left);
+  CHECK_FALSE(hub.membership().all()[1].is_lost);
   CHECK(hub.take(0).kind == local_sgd::kAwaitAll);
   hub.hear(0, {.kind = local_sgd::kGiveUp});
   hub.learn(0, 8, 100);

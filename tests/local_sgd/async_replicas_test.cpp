@@ -1,4 +1,5 @@
-// Replicas of async, which are apart (lib/local_sgd/async_client.h).
+#include "lib/local_sgd/async_replicas.h"
+
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
-#include "lib/local_sgd/weight_sync.h"
 #include "tests/dist/ranks.h"
 #include "tests/local_sgd/gate.h"
 #include "tests/local_sgd/replica_job.h"
@@ -28,22 +28,21 @@ using testing::SyncReference;
 TEST_CASE("async replicas that wait for each other at each exchange have the mean") {
   const recipe::Sync sync{.name = "async", .steps = 4, .staleness = 0};
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, sync, 10);
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    ReplicaJob job(env, {.sync = sync, .total_steps = 10}, /*decoupled=*/true);
     SyncReference reference(3, sync);
     double largest = 0;
     for (int step = 0; step < 10; ++step) {
       learn(job.all, env.rank, step);
       reference.step(step);
-      job.exchange.after_step(step);
+      job.replicas->after_step(step);
       const bool meets = step == 3 || step == 7 || step == 9;
       for (std::size_t i = 0; meets && i < job.all.size(); ++i) reference.exchange(i);
       largest = std::max(largest, reference.largest_difference(job.all, env.rank));
     }
     if (!(largest < 1e-5)) return fmt::format("{} apart", largest);
-    job.exchange.exchange_all();  // nothing more, nor does it ask anybody to stop
-    return fmt::format("{} {} {}", job.exchange.differs(), job.exchange.shall_stop(),
-                       job.exchange.exchanged_bytes());
+    job.replicas->stop();  // nothing more, nor does it ask anybody to stop
+    return fmt::format("{} {} {}", job.replicas->weights_differ(), job.replicas->stop_requested(),
+                       job.replicas->communicated_bytes());
   });
   for (const auto& result : results) {
     CHECK(result.text == fmt::format("false false {}", 3 * 4 * kReplicaElements));
@@ -52,17 +51,17 @@ TEST_CASE("async replicas that wait for each other at each exchange have the mea
 
 TEST_CASE("async replicas go on without one that is killed") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "async", .steps = 2, .staleness = 1}, 20);
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    ReplicaJob job(env, {.sync = {.name = "async", .steps = 2, .staleness = 1}, .total_steps = 20},
+                   /*decoupled=*/true);
     for (int step = 0; step < 20; ++step) {
       learn(job.all, env.rank, step);
       if (env.rank == 2 && step == 5) std::raise(SIGKILL);
-      job.exchange.after_step(step);
+      job.replicas->after_step(step);
     }
     std::string said = "trained";
     if (env.rank != 0) return said;
-    for (const auto& place : job.exchange.places()) {
-      said += fmt::format(", {} {} {}", place.steps, place.is_done, place.is_lost);
+    for (const auto& place : job.replicas->membership()) {
+      said += fmt::format(", {} {} {}", place.steps, place.has_left, place.is_lost);
     }
     return said;
   });
@@ -73,19 +72,19 @@ TEST_CASE("async replicas go on without one that is killed") {
 
 TEST_CASE("where rank 0 stops, async replicas give what they have and hear that they shall stop") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "async", .steps = 4, .staleness = 1}, 1000);
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    ReplicaJob job(env, {.sync = {.name = "async", .steps = 4, .staleness = 1}},
+                   /*decoupled=*/true);
     int step = 0;
-    for (; step < 1000 && !job.exchange.shall_stop(); ++step) {
+    for (; step < 1000 && !job.replicas->stop_requested(); ++step) {
       if (env.rank == 0 && step == 6) break;
       learn(job.all, env.rank, step);
-      job.exchange.after_step(step);
+      job.replicas->after_step(step);
     }
-    job.exchange.exchange_all();
+    job.replicas->stop();
     if (env.rank != 0) return fmt::format("{}", step < 1000 && step % 4 == 0);
     std::string said;
-    for (const auto& place : job.exchange.places()) {
-      said += fmt::format("{} {} ", place.steps > 0, place.is_done);
+    for (const auto& place : job.replicas->membership()) {
+      said += fmt::format("{} {} ", place.steps > 0, place.has_left);
     }
     return said;
   });
@@ -97,20 +96,19 @@ TEST_CASE("where rank 0 stops, async replicas give what they have and hear that 
 TEST_CASE("rank 0 goes on with what others learn after its own end") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     const bool is_first = env.rank == 0;
-    ReplicaJob job(env, {.name = "async", .steps = 1, .staleness = 1'000'000},
-                   is_first ? 1 : 1'000'000);
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    ReplicaJob job(env,
+                   {.sync = {.name = "async", .steps = 1, .staleness = 1'000'000},
+                    .total_steps = is_first ? 1 : 1'000'000},
+                   /*decoupled=*/true);
     const at::Tensor weights = job.all[0].tensor.detach();
     const at::Tensor before = weights.clone();
     int step = 0;
     // Rank 1 comes with nothing until it sees what rank 0's only step has made of the weights.
-    while (!is_first && at::equal(weights, before)) job.exchange.after_step(step++);
+    while (!is_first && at::equal(weights, before)) job.replicas->after_step(step++);
     learn(job.all, env.rank, step);
-    job.exchange.after_step(step);
-    if (!is_first) job.exchange.exchange_all();
-    double sum = 0;
-    for (const auto& parameter : job.all) sum += parameter.tensor.detach().sum().item<double>();
-    return fmt::format("{:a}", sum);
+    job.replicas->after_step(step);
+    if (!is_first) job.replicas->stop();
+    return job.sum();
   });
   CHECK(results[0].status == 0);
   CHECK(results[0].text == results[1].text);
@@ -119,15 +117,15 @@ TEST_CASE("rank 0 goes on with what others learn after its own end") {
 TEST_CASE("another replica than rank 0's ends with what its own last exchange came to") {
   const testing::Gate has_met, has_made;
   const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "async", .steps = 1, .staleness = 1000});
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    ReplicaJob job(env, {.sync = {.name = "async", .steps = 1, .staleness = 1000}},
+                   /*decoupled=*/true);
     if (env.rank == 0) has_met.wait();
     learn(job.all, env.rank, 0);
-    job.exchange.after_step(0);
+    job.replicas->after_step(0);
     const at::Tensor before = job.all[0].tensor.detach().clone();
     if (env.rank == 1) has_met.open();
     env.rank == 0 ? has_made.open() : has_made.wait();
-    job.exchange.exchange_all();
+    job.replicas->stop();
     return fmt::format("{}", at::equal(before, job.all[0].tensor.detach()));
   });
   CHECK(results[1].text == "true");
@@ -136,13 +134,13 @@ TEST_CASE("another replica than rank 0's ends with what its own last exchange ca
 TEST_CASE("a stop waits for others for so long only, and says what that may cost") {
   const testing::Gate is_over;
   const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "async", .steps = 4, .staleness = 1}, 1000);
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    ReplicaJob job(env, {.sync = {.name = "async", .steps = 4, .staleness = 1}, .grace_s = 0.2},
+                   /*decoupled=*/true);
     std::string said;
     if (env.rank == 1) {
       is_over.wait();
       try {  // to give what comes too late, and is not taken any more
-        for (int step = 0; step < 4; ++step) job.exchange.after_step(step);
+        for (int step = 0; step < 4; ++step) job.replicas->after_step(step);
         said = "taken";
       } catch (const core::StoppedError&) {
       }
@@ -150,28 +148,16 @@ TEST_CASE("a stop waits for others for so long only, and says what that may cost
     }
     core::set_warning_listener([&](const std::string& line) { said += line; });
     learn(job.all, env.rank, 0);
-    job.exchange.after_step(0);
-    job.exchange.exchange_all(50ms);
+    job.replicas->after_step(0);
+    job.replicas->stop();
     is_over.open();
     std::this_thread::sleep_for(200ms);  // in which it would be
     return said;
   });
   CHECK(results[1].text.empty());
   CHECK(results[0].text ==
-        "warning: some replicas were not heard of within 0.05 s: what they learned last is not "
+        "warning: some replicas were not heard of within 0.06 s: what they learned last is not "
         "there");
-}
-
-TEST_CASE("one replica alone has nobody to part from") {
-  for (const std::string name : {"async", "diloco"}) {
-    CAPTURE(name);
-    const auto results = run_ranks({.world_size = 1}, [&](const core::WorkerEnv& env) {
-      ReplicaJob job(env, {.name = name, .steps = 4}, 1000);
-      job.exchange.go_apart(0, "127.0.0.1", job.mesh);
-      return fmt::format("{} {}", job.exchange.is_apart(), job.exchange.shall_stop());
-    });
-    CHECK(results[0].text == "false false");
-  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The rules of rounds without connections: what is sent is kept until it is taken.
+// The coordinator without connections: messages that it sends are kept until they are taken.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,9 +18,8 @@ namespace scaletrain::testing {
 class CoordinatorOnPaper {
  public:
   explicit CoordinatorOnPaper(int replicas, int places = 1)
-      : roll_(std::make_shared<local_sgd::Membership>(replicas, 0)),
-        given_(std::make_shared<local_sgd::ReceivedTensors>()),
-        rules_({.replicas = replicas, .places = places}, roll_, given_) {}
+      : membership_(std::make_shared<local_sgd::Membership>(replicas, 0)),
+        rules_({.replicas = replicas, .places = places}, membership_) {}
 
   void hear(int rank, dist::HubMessage message) {
     rules_.received(rank, std::move(message), send_);
@@ -31,12 +30,12 @@ class CoordinatorOnPaper {
                 .number = part,
                 .body = local_sgd::as_bytes(at::full({2}, weight))});
   }
-  void meet(int rank, std::int64_t step) {
+  void synchronize(int rank, std::int64_t step) {
     hear(rank, {.kind = local_sgd::kSynchronize, .step = step});
   }
 
-  // "mean 2.5", "meet", "ask stop", "stop at 7", "wish 2", "left", "given", "all left"; "" for
-  // none.
+  // "mean 2.5", "synchronized", "stop requested", "stop at 7", "request 2", "left", "states sent",
+  // "all left"; "" for none.
   std::string take(int rank) {
     if (sent_[rank].empty()) return "";
     const dist::HubMessage message = std::move(sent_[rank].front());
@@ -45,20 +44,20 @@ class CoordinatorOnPaper {
       case local_sgd::kPart:
         return "mean " + short_text(local_sgd::as_floats(message.body)[1].item<double>());
       case local_sgd::kSynchronize:
-        return "meet";
+        return "synchronized";
       case local_sgd::kStopRequested:
-        return "ask stop";
+        return "stop requested";
       case local_sgd::kStopStep:
         return "stop at " + std::to_string(message.step);
       case local_sgd::kReadRequest:
-        return "wish " + std::to_string(message.number);
+        return "request " + std::to_string(message.number);
       case local_sgd::kLeave:
         return "left";
       case local_sgd::kState:
         return "of " + std::to_string(message.step) + ": number " + std::to_string(message.number) +
                ", " + short_text(local_sgd::as_floats(message.body)[0].item<double>());
       case local_sgd::kAwaitStates:
-        return "given";
+        return "states sent";
       case local_sgd::kAwaitAll:
         return "all left";
       default:
@@ -66,9 +65,8 @@ class CoordinatorOnPaper {
     }
   }
   local_sgd::ReplicaProgress place(int rank) const {
-    return roll_->places()[static_cast<std::size_t>(rank)];
+    return membership_->all()[static_cast<std::size_t>(rank)];
   }
-  local_sgd::ReceivedTensors& given() { return *given_; }
 
  private:
   static std::string short_text(double value) {
@@ -80,8 +78,7 @@ class CoordinatorOnPaper {
   dist::HubRules::Send send_ = [this](int rank, dist::HubMessage message) {
     sent_[rank].push_back(std::move(message));
   };
-  std::shared_ptr<local_sgd::Membership> roll_;
-  std::shared_ptr<local_sgd::ReceivedTensors> given_;
+  std::shared_ptr<local_sgd::Membership> membership_;
   local_sgd::DilocoCoordinator rules_;
 };
 

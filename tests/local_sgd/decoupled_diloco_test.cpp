@@ -1,11 +1,11 @@
-// Replicas of diloco that are apart (lib/local_sgd/diloco_client.h).
+#include "lib/local_sgd/decoupled_diloco.h"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <csignal>
 
-#include "lib/local_sgd/weight_sync.h"
 #include "tests/dist/ranks.h"
 #include "tests/local_sgd/replica_job.h"
 
@@ -27,14 +27,13 @@ TEST_CASE("in rounds diloco replicas come to the bits of collectives") {
     const recipe::Sync sync{.name = "diloco", .steps = 4, .fragments = fragments};
     const auto weights_of = [&](bool apart) {
       return run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-        ReplicaJob job(env, sync, 10, rounded_to);
-        if (apart) job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+        ReplicaJob job(env, {.sync = sync, .total_steps = 10, .rounded_to = rounded_to}, apart);
         for (int step = 0; step < 10; ++step) {
           learn(job.all, env.rank, step);
-          job.exchange.after_step(step);
+          job.replicas->after_step(step);
         }
-        if (apart) job.exchange.rounds()->leave(std::nullopt);
-        std::string said = fmt::format("{}", job.exchange.exchanged_bytes());
+        job.replicas->finish();
+        std::string said = fmt::format("{}", job.replicas->communicated_bytes());
         for (const auto& parameter : job.all) {
           const at::Tensor flat = parameter.tensor.detach().reshape({-1});
           for (std::int64_t i = 0; i < flat.numel(); ++i) {
@@ -54,20 +53,18 @@ TEST_CASE("in rounds diloco replicas come to the bits of collectives") {
 
 TEST_CASE("diloco replicas go on without one that is killed, and have the same bits") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "diloco", .steps = 4, .fragments = 2}, 20);
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+    ReplicaJob job(env, {.sync = {.name = "diloco", .steps = 4, .fragments = 2}, .total_steps = 20},
+                   /*decoupled=*/true);
     for (int step = 0; step < 20; ++step) {
       learn(job.all, env.rank, step);
       if (env.rank == 2 && step == 8) std::raise(SIGKILL);
-      job.exchange.after_step(step);
+      job.replicas->after_step(step);
     }
-    job.exchange.rounds()->leave(std::nullopt);
-    double sum = 0;
-    for (const auto& parameter : job.all) sum += parameter.tensor.detach().sum().item<double>();
-    std::string said = fmt::format("{:a}", sum);
+    job.replicas->finish();
+    std::string said = job.sum();
     if (env.rank != 0) return said;
-    for (const auto& place : job.exchange.places()) {
-      said += fmt::format(", {} {} {}", place.steps, place.is_done, place.is_lost);
+    for (const auto& place : job.replicas->membership()) {
+      said += fmt::format(", {} {} {}", place.steps, place.has_left, place.is_lost);
     }
     return said;
   });
@@ -75,75 +72,70 @@ TEST_CASE("diloco replicas go on without one that is killed, and have the same b
   CHECK(results[2].status == 128 + SIGKILL);
 }
 
-TEST_CASE("diloco replicas that stop at other steps train to that of the furthest, or give less") {
-  // Rank 2 is at step 6 and hears of the stop there, rank 0 at 5; rank 1 hears at 3 and has time
-  // for nothing more, or comes to step 6 too.
+TEST_CASE("diloco replicas stop at the step of the furthest, or earlier if time is short") {
+  // Rank 2 is at step 6 and rank 0 at step 5; rank 1 is at 3 and has time for no further step, or
+  // trains on to step 6.
   for (const bool has_time : {false, true}) {
     CAPTURE(has_time);
     const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-      ReplicaJob job(env, {.name = "diloco", .steps = 100, .fragments = 2}, 1000);
-      job.exchange.go_apart(0, "127.0.0.1", job.mesh);
+      ReplicaJob job(env,
+                     {.sync = {.name = "diloco", .steps = 100, .fragments = 2},
+                      .grace_s = env.rank != 1 || has_time ? 60.0 : 0.0},
+                     /*decoupled=*/true);
       int step = 0;
-      const auto train_to = [&](std::int64_t end) {
-        for (; step < end; ++step) {
-          learn(job.all, env.rank, step);
-          job.exchange.after_step(step);
-        }
+      const auto train = [&] {
+        learn(job.all, env.rank, step);
+        job.replicas->after_step(step++);
       };
-      train_to(std::array{5, 3, 6}.at(static_cast<std::size_t>(env.rank)));
-      const std::int64_t furthest = job.exchange.rounds()->agree_on_stop(step);
-      if (env.rank != 1 || has_time) train_to(furthest);
-      job.exchange.exchange_all();
-      job.exchange.rounds()->leave(30s);
-      double sum = 0;
-      for (const auto& parameter : job.all) sum += parameter.tensor.detach().sum().item<double>();
-      std::string said =
-          fmt::format("{} {} {} {} {:a}", furthest, job.exchange.differs(),
-                      job.exchange.is_exchanged_after(100), job.exchange.exchanged_bytes(), sum);
-      if (env.rank != 0) return said;
-      for (const auto& place : job.exchange.places()) said += fmt::format(", {}", place.steps);
+      while (step < std::array{5, 3, 6}.at(static_cast<std::size_t>(env.rank))) train();
+      core::StopReason stop = core::StopReason::kTerminate;
+      while (job.replicas->before_step(stop)) train();
+      job.replicas->stop();
+      std::string said = fmt::format("{} {} {} {}", job.replicas->weights_differ(),
+                                     job.replicas->is_synchronized(),
+                                     job.replicas->communicated_bytes(), job.sum());
+      for (const auto& replica : job.replicas->membership()) {
+        said += fmt::format(", {}", replica.steps);
+      }
       return said;
     });
-    CHECK(results[1].text.starts_with(fmt::format("6 false false {} ", 4 * kReplicaElements)));
+    CHECK(results[1].text.starts_with(fmt::format("false false {} ", 4 * kReplicaElements)));
     CHECK(results[2].text == results[1].text);
     CHECK(results[0].text == results[1].text + (has_time ? ", 6, 6, 6" : ", 6, 3, 6"));
   }
 }
 
-TEST_CASE("an exchange that a stop gives up is made once, where all have come to it") {
+TEST_CASE("a synchronization that a stop gives up is made once, where all have come to it") {
   const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
-    // The first fragment is due after step 2, where rank 0 waits; rank 1 hears of a stop before.
-    ReplicaJob job(env, {.name = "diloco", .steps = 4, .fragments = 2}, 1000);
-    job.exchange.go_apart(0, "127.0.0.1", job.mesh);
-    const auto train = [&](int step) {
+    // The first fragment is due after step 2, where rank 0 waits; rank 1 stops before.
+    ReplicaJob job(env, {.sync = {.name = "diloco", .steps = 4, .fragments = 2}},
+                   /*decoupled=*/true);
+    int step = 0;
+    const auto train = [&] {
       learn(job.all, env.rank, step);
-      job.exchange.after_step(step);
+      job.replicas->after_step(step++);
     };
-    train(0);
-    if (env.rank == 1) job.exchange.rounds()->agree_on_stop(1);
-    train(1);
-    const std::int64_t furthest = job.exchange.rounds()->agree_on_stop(2);
-    std::string said = fmt::format("{} {}, ", furthest, job.exchange.exchanged_bytes());
-    job.exchange.exchange_all();
-    job.exchange.rounds()->leave(30s);
-    double sum = 0;
-    for (const auto& parameter : job.all) sum += parameter.tensor.detach().sum().item<double>();
-    return said + fmt::format("{} {:a}", job.exchange.exchanged_bytes(), sum);
+    train();
+    if (env.rank == 0) train();
+    core::StopReason stop = env.rank == 1 ? core::StopReason::kInterrupt : core::StopReason::kNone;
+    while (job.replicas->before_step(stop)) train();
+    std::string said = fmt::format("{} {}, ", step, job.replicas->communicated_bytes());
+    job.replicas->stop();
+    return said + fmt::format("{} {}", job.replicas->communicated_bytes(), job.sum());
   });
   CHECK(results[0].text.starts_with(fmt::format("2 0, {} ", 4 * kReplicaElements)));
   CHECK(results[1].text == results[0].text);
 }
 
-TEST_CASE("diloco replicas that stop where they began again exchange nothing") {
+TEST_CASE("diloco replicas that stop where they resumed synchronize nothing") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "diloco", .steps = 4}, 1000);
-    job.exchange.go_apart(6, "127.0.0.1", job.mesh);
-    const std::int64_t furthest = job.exchange.rounds()->agree_on_stop(6);
-    job.exchange.exchange_all();
-    job.exchange.rounds()->leave(30s);
-    return fmt::format("{} {}", furthest, job.exchange.exchanged_bytes());
+    ReplicaJob job(env, {.sync = {.name = "diloco", .steps = 4}}, /*decoupled=*/true, 6);
+    core::StopReason stop = core::StopReason::kTerminate;
+    const bool trains_on = job.replicas->before_step(stop);
+    job.replicas->stop();
+    return fmt::format("{} {}", trains_on, job.replicas->communicated_bytes());
   });
-  for (const auto& result : results) CHECK(result.text == "6 0");
+  for (const auto& result : results) CHECK(result.text == "false 0");
 }
 
 }  // namespace

@@ -23,13 +23,13 @@ TEST_CASE("each replica gets the mean when all have come, and meets the others")
     hub.give(rank, 4, rank + 1);
   }
   for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "mean 2");  // (1 + 2 + 3) / 3
-  hub.meet(0, 8);
-  hub.meet(1, 8);
+  hub.synchronize(0, 8);
+  hub.synchronize(1, 8);
   CHECK(hub.take(0).empty());
   CHECK(hub.place(0).steps == 0);
-  hub.meet(2, 8);
+  hub.synchronize(2, 8);
   for (const int rank : {0, 1, 2}) {
-    CHECK(hub.take(rank) == "meet");
+    CHECK(hub.take(rank) == "synchronized");
     CHECK(hub.take(rank).empty());
     CHECK(hub.place(rank).steps == 8);
   }
@@ -52,7 +52,7 @@ TEST_CASE("a lost replica is waited for no more, and what it gave to an open rou
   for (const bool has_given : {false, true}) {
     CAPTURE(has_given);
     CoordinatorOnPaper hub(3);
-    for (const int rank : {0, 1, 2}) hub.meet(rank, 4);
+    for (const int rank : {0, 1, 2}) hub.synchronize(rank, 4);
     for (const int rank : {0, 1, 2}) hub.take(rank);
     hub.give(0, 0, 1);
     if (has_given) hub.give(2, 0, 100);
@@ -61,9 +61,9 @@ TEST_CASE("a lost replica is waited for no more, and what it gave to an open rou
     hub.give(1, 0, 2);
     CHECK(hub.take(0) == "mean 1.5");
     CHECK(hub.take(1) == "mean 1.5");
-    hub.meet(0, 8);
-    hub.meet(1, 8);
-    CHECK(hub.take(0) == "meet");
+    hub.synchronize(0, 8);
+    hub.synchronize(1, 8);
+    CHECK(hub.take(0) == "synchronized");
     CHECK(hub.place(2).is_lost);
     CHECK(hub.place(2).steps == 4);
     CHECK(hub.place(1).steps == 8);
@@ -80,7 +80,7 @@ TEST_CASE("the others go on when the replica that is waited for is lost or leave
     if (how == "leaves") hub.hear(1, {.kind = kLeave});
     CHECK(hub.take(0) == "mean 7");
     CHECK(hub.place(1).is_lost == (how == "lost"));
-    CHECK(hub.place(1).is_done == (how == "leaves"));
+    CHECK(hub.place(1).has_left == (how == "leaves"));
     if (how == "leaves") CHECK(hub.take(1) == "left");
     hub.lose(1);  // its connection ends
     CHECK(hub.place(1).is_lost == (how == "lost"));
@@ -92,8 +92,8 @@ TEST_CASE("a stop is at the step of the furthest, and gives up the exchange it h
   hub.give(0, 0, 1);
   hub.give(2, 0, 1);
   hub.hear(1, {.kind = kStop, .step = 5});
-  CHECK(hub.take(0) == "ask stop");
-  CHECK(hub.take(2) == "ask stop");
+  CHECK(hub.take(0) == "stop requested");
+  CHECK(hub.take(2) == "stop requested");
   CHECK(hub.take(1).empty());
   hub.hear(0, {.kind = kStop, .step = 8});
   CHECK(hub.take(0).empty());
@@ -111,16 +111,16 @@ TEST_CASE("a stop is at the step of the furthest, and gives up the exchange it h
 
 TEST_CASE("a stop gives up a meeting that some have come to") {
   CoordinatorOnPaper hub(3);
-  hub.meet(0, 8);
-  hub.meet(2, 8);
+  hub.synchronize(0, 8);
+  hub.synchronize(2, 8);
   for (const int rank : {0, 1, 2}) hub.hear(rank, {.kind = kStop, .step = 8});
-  for (const int rank : {1, 2}) CHECK(hub.take(rank) == "ask stop");
+  for (const int rank : {1, 2}) CHECK(hub.take(rank) == "stop requested");
   for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "stop at 8");
-  hub.meet(1, 8);
+  hub.synchronize(1, 8);
   CHECK(hub.take(1).empty());
-  hub.meet(0, 8);
-  hub.meet(2, 8);
-  for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "meet");
+  hub.synchronize(0, 8);
+  hub.synchronize(2, 8);
+  for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "synchronized");
 }
 
 TEST_CASE("a stop before the first step is there") {
@@ -151,7 +151,7 @@ TEST_CASE("who has said where it is, is not asked") {
   CoordinatorOnPaper hub(2);
   hub.hear(0, {.kind = kStop, .step = 3});
   hub.hear(1, {.kind = kStop, .step = 2});  // it heard of the stop itself
-  CHECK(hub.take(1) == "ask stop");         // which was under way
+  CHECK(hub.take(1) == "stop requested");   // which was under way
   CHECK(hub.take(0) == "stop at 3");
   CHECK(hub.take(1) == "stop at 3");
 }
@@ -161,7 +161,7 @@ TEST_CASE(
   CoordinatorOnPaper hub(3);  // 2 is silent
   hub.give(0, 0, 1);
   hub.hear(1, {.kind = kStop, .step = 5});
-  CHECK(hub.take(0) == "ask stop");
+  CHECK(hub.take(0) == "stop requested");
   hub.hear(0, {.kind = kStop, .step = 8});
   hub.hear(0, {.kind = kGiveUp});
   for (const int rank : {0, 1}) CHECK(hub.take(rank) == "stop at 8");
@@ -176,8 +176,10 @@ TEST_CASE("rank 0 gives up whom it waits for, whatever for") {
     std::string waits_for;
     std::string answer;
   };
-  const std::vector<GiveUpCase> cases{
-      {"stop", "stop at 4"}, {"part", "mean 2"}, {"meet", "meet"}, {"given", "given"}};
+  const std::vector<GiveUpCase> cases{{"stop", "stop at 4"},
+                                      {"part", "mean 2"},
+                                      {"synchronized", "synchronized"},
+                                      {"states sent", "states sent"}};
   for (const GiveUpCase& one : cases) {
     CAPTURE(one.waits_for);
     CoordinatorOnPaper hub(3);  // replica 1 comes, 2 does not
@@ -187,11 +189,11 @@ TEST_CASE("rank 0 gives up whom it waits for, whatever for") {
     };
     if (one.waits_for == "stop") {
       both([&](int rank) { hub.hear(rank, {.kind = kStop, .step = 3 + rank}); });
-      CHECK(hub.take(1) == "ask stop");
+      CHECK(hub.take(1) == "stop requested");
     }
     if (one.waits_for == "part") both([&](int rank) { hub.give(rank, 0, 1 + 2 * rank); });
-    if (one.waits_for == "meet") both([&](int rank) { hub.meet(rank, 4); });
-    if (one.waits_for == "given") {
+    if (one.waits_for == "synchronized") both([&](int rank) { hub.synchronize(rank, 4); });
+    if (one.waits_for == "states sent") {
       hub.hear(0, {.kind = kAwaitStates});
       hub.hear(1, {.kind = kStatesSent});
     }
@@ -204,22 +206,22 @@ TEST_CASE("rank 0 gives up whom it waits for, whatever for") {
     hub.give(0, 0, 1);
     hub.give(1, 0, 1);
     const std::string next = hub.take(1);
-    CHECK((one.waits_for == "given" ? next : hub.take(1)) == "mean 1");
-    CHECK(hub.take(2) == (one.waits_for == "stop" ? "ask stop" : ""));
+    CHECK((one.waits_for == "states sent" ? next : hub.take(1)) == "mean 1");
+    CHECK(hub.take(2) == (one.waits_for == "stop" ? "stop requested" : ""));
     CHECK(hub.take(2).empty());
   }
 }
 
-TEST_CASE("the others hear what rank 0 wishes in a round, and give it") {
+TEST_CASE("the other replicas read each request of rank 0 and send their states") {
   CoordinatorOnPaper hub(4);
   hub.hear(1, {.kind = kReadRequest, .step = 1});
   CHECK(hub.take(1).empty());
   hub.hear(0, {.kind = kRequest, .number = 2, .step = 1});
-  CHECK(hub.take(1) == "wish 2");
+  CHECK(hub.take(1) == "request 2");
   CHECK(hub.take(0).empty());
   hub.hear(2, {.kind = kReadRequest, .step = 1});
   hub.hear(3, {.kind = kReadRequest, .step = 1});
-  CHECK(hub.take(2) == "wish 2");
+  CHECK(hub.take(2) == "request 2");
   const auto body = [](double value) { return as_bytes(at::full({1}, value)); };
   hub.hear(1, {.kind = kState, .number = 0, .body = body(1)});
   hub.hear(1, {.kind = kStatesSent});
@@ -228,40 +230,38 @@ TEST_CASE("the others hear what rank 0 wishes in a round, and give it") {
   hub.lose(2);  // before it has given all
   CHECK(hub.take(0).empty());
   hub.hear(3, {.kind = kLeave});
-  CHECK(hub.take(0) == "given");
-  CHECK(as_floats(hub.given().take(1).at(0))[0].item<double>() == 1);
-  CHECK(hub.given().take(1).empty());  // once
-  CHECK(hub.given().take(2).empty());
-  CHECK(hub.given().take(3).empty());
+  CHECK(hub.take(0) == "of 1: number 0, 1");
+  CHECK(hub.take(0) == "states sent");
+  CHECK(hub.take(0).empty());
   // The next round's is not that one's.
   hub.hear(1, {.kind = kReadRequest, .step = 2});
   CHECK(hub.take(1).empty());
   hub.hear(0, {.kind = kRequest, .number = 1, .step = 2});
   hub.hear(0, {.kind = kAwaitStates});
-  CHECK(hub.take(1) == "wish 1");
+  CHECK(hub.take(1) == "request 1");
   CHECK(hub.take(0).empty());
   hub.hear(1, {.kind = kState, .number = 0, .body = body(3)});
   hub.hear(1, {.kind = kStatesSent});
-  CHECK(hub.take(0) == "given");
-  // Nor is what nobody has taken.
+  CHECK(hub.take(0) == "of 1: number 0, 3");
+  CHECK(hub.take(0) == "states sent");
+  // Nothing is kept for the third.
   hub.hear(0, {.kind = kRequest, .number = 1, .step = 3});
-  CHECK(hub.given().take(1).empty());
   hub.hear(1, {.kind = kStatesSent});
   CHECK(hub.take(0).empty());  // it does not wait yet
   hub.hear(0, {.kind = kAwaitStates});
-  CHECK(hub.take(0) == "given");
+  CHECK(hub.take(0) == "states sent");
   hub.lose(1);
   CHECK(hub.take(0).empty());  // it waits for nobody's leave
 }
 
-TEST_CASE("who asks late hears the wish of its round") {
+TEST_CASE("a replica that reads a request late gets the one with its number") {
   CoordinatorOnPaper hub(2);
   hub.hear(0, {.kind = kRequest, .number = 2, .step = 1});
   hub.hear(0, {.kind = kRequest, .number = 0, .step = 2});
   hub.hear(1, {.kind = kReadRequest, .step = 1});
-  CHECK(hub.take(1) == "wish 2");
+  CHECK(hub.take(1) == "request 2");
   hub.hear(1, {.kind = kReadRequest, .step = 2});
-  CHECK(hub.take(1) == "wish 0");
+  CHECK(hub.take(1) == "request 0");
 }
 
 TEST_CASE("rank 0 hears when all others have left or are lost") {

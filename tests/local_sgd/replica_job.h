@@ -7,10 +7,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "lib/local_sgd/weight_sync.h"
+#include "lib/local_sgd/make_replicas.h"
 
 namespace scaletrain::testing {
 
@@ -41,21 +43,34 @@ inline void learn(const std::vector<units::NamedParameter>& all, int rank, int s
 }
 
 struct ReplicaJob {
-  ReplicaJob(const core::WorkerEnv& env, const recipe::Sync& sync, std::int64_t total_steps = 1000,
-             std::optional<at::ScalarType> rounded_to = std::nullopt)
+  // `options.sync` and what differs from the defaults; decoupled replicas begin at step `begin`.
+  ReplicaJob(const core::WorkerEnv& env, local_sgd::LocalSgdOptions options, bool decoupled = false,
+             std::int64_t begin = 0)
       : group(env, at::kCPU, std::chrono::seconds(30)),
         mesh(group, core::MeshPlan(env.world_size)),
-        all(replica_parameters()),
-        exchange(sync, all, local_sgd::divide_in_fragments(all, sync.fragments), group, total_steps,
-                 rounded_to) {
+        all(replica_parameters()) {
     at::set_num_threads(1);
-    exchange.start();
+    if (options.total_steps == 0) options.total_steps = 1000;
+    options.states = [](local_sgd::StateRequest) {
+      return std::vector<std::pair<std::string, at::Tensor>>();
+    };
+    const auto fragments = local_sgd::divide_in_fragments(all, options.sync.fragments);
+    replicas = local_sgd::make_replicas(std::move(options), all, fragments, mesh, decoupled);
+    replicas->start();
+    replicas->decouple(begin, "127.0.0.1");
+  }
+
+  // The sum of all weights, bit for bit.
+  std::string sum() const {
+    double sum = 0;
+    for (const auto& parameter : all) sum += parameter.tensor.detach().sum().item<double>();
+    return fmt::format("{:a}", sum);
   }
 
   dist::Group group;
   dist::Mesh mesh;
   std::vector<units::NamedParameter> all;
-  local_sgd::WeightSync exchange;
+  std::unique_ptr<local_sgd::Replicas> replicas;
 };
 
 }  // namespace scaletrain::testing

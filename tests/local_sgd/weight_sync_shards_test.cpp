@@ -44,11 +44,13 @@ TEST_CASE("a parameter belongs to the fragment in which its middle lies") {
       dist::Group group(env, at::kCPU, 30s);
       const auto all = zeros_of(one.sizes);
       // An exchange takes what it is of back to zeros; fragment i's is after step i.
-      WeightSync exchange({.name = "diloco",
-                           .steps = one.fragments,
-                           .outer = {.lr = 0, .momentum = 0},
-                           .fragments = one.fragments},
-                          all, local_sgd::divide_in_fragments(all, one.fragments), group, 1000);
+      dist::Mesh mesh(group, core::MeshPlan(1));
+      WeightSync exchange({.sync = {.name = "diloco",
+                                    .steps = one.fragments,
+                                    .outer = {.lr = 0, .momentum = 0},
+                                    .fragments = one.fragments},
+                           .total_steps = 1000},
+                          all, local_sgd::divide_in_fragments(all, one.fragments), mesh);
       exchange.start();
       std::vector<std::int64_t> found(all.size(), -1);
       for (std::int64_t step = 0; step < one.fragments; ++step) {
@@ -83,7 +85,9 @@ TEST_CASE("a message is of 32 MiB at most, or of one parameter, and of one set")
       dist::Group group(env, at::kCPU, 30s);
       const auto all = zeros_of(one.sizes);
       const local_sgd::Fragments fragments = local_sgd::divide_in_fragments(all, 1, one.sets);
-      WeightSync exchange({.name = "periodic", .steps = 1}, all, fragments, group, 1000);
+      dist::Mesh mesh(group, core::MeshPlan(1));
+      WeightSync exchange({.sync = {.name = "periodic", .steps = 1}, .total_steps = 1000}, all,
+                          fragments, mesh);
       exchange.start();
       const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
       const units::MemoryWatch watch(meter);

@@ -68,7 +68,8 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
       CAPTURE(world_size);
       const auto results =
           run_ranks({.world_size = world_size}, [&](const core::WorkerEnv& env) -> std::string {
-            ReplicaJob job(env, one.sync, kSteps, one.rounded_to);
+            ReplicaJob job(env,
+                           {.sync = one.sync, .total_steps = kSteps, .rounded_to = one.rounded_to});
             SyncReference reference(env.world_size, one.sync, one.rounded_to);
             const auto begun_after = [&](int steps) {
               const auto found = one.exchanged.find(steps);
@@ -77,11 +78,11 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
             for (int step = 0; step < kSteps; ++step) {
               learn(job.all, env.rank, step);
               reference.step(step);
-              job.exchange.after_step(step);
+              job.replicas->after_step(step);
               const int overlap = static_cast<int>(one.sync.overlap);
               const bool waits = overlap == 0 || step + 1 == kSteps;
               const auto ended = begun_after(waits ? step + 1 : step + 1 - overlap);
-              if (job.exchange.is_exchanged_after(step + 1) == ended.empty()) {
+              if (job.replicas->is_synchronized() == ended.empty()) {
                 return fmt::format("step {}: is_exchanged_after", step + 1);
               }
               for (const std::size_t parameter : ended) reference.end(parameter, one.sync.mix);
@@ -91,7 +92,7 @@ TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
               const double apart = reference.largest_difference(job.all, env.rank);
               if (!(apart < 1e-5)) return fmt::format("step {}: {} apart", step + 1, apart);
             }
-            return job.exchange.differs() ? "differs" : "same";
+            return job.replicas->weights_differ() ? "differs" : "same";
           });
       for (const auto& result : results) CHECK(result.text == "same");
     }
@@ -103,21 +104,21 @@ TEST_CASE("replicas have the same bits after an exchange, for the bytes of the w
     CAPTURE(name);
     const bool is_rounded = name.ends_with("bf16");
     const auto results = run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) {
-      ReplicaJob job(env, {.name = name.substr(0, name.find(' ')), .steps = 50}, 1000,
-                     is_rounded ? std::optional(at::kBFloat16) : std::nullopt);
+      ReplicaJob job(env, {.sync = {.name = name.substr(0, name.find(' ')), .steps = 50},
+                           .rounded_to = is_rounded ? std::optional(at::kBFloat16) : std::nullopt});
       std::string said;
       for (int step = 0; step < 100; ++step) {
         learn(job.all, env.rank, step);
-        job.exchange.after_step(step);
-        if (step == 48) said += fmt::format("{} bytes, ", job.exchange.exchanged_bytes());
+        job.replicas->after_step(step);
+        if (step == 48) said += fmt::format("{} bytes, ", job.replicas->communicated_bytes());
       }
       for (const auto& parameter : job.all) {
         const at::Tensor other = parameter.tensor.detach().clone();
         job.group.broadcast(other, 0, "compare").wait();
         if (!at::equal(other, parameter.tensor)) said += "another " + parameter.name + ", ";
       }
-      return said + fmt::format("{} bytes, {} tensors of its own", job.exchange.exchanged_bytes(),
-                                job.exchange.state().size());
+      return said + fmt::format("{} bytes, {} tensors of its own",
+                                job.replicas->communicated_bytes(), job.replicas->state().size());
     });
     // Of gradients it would be 100 times as many, every step, in place of 2.
     for (const auto& result : results) {
@@ -130,20 +131,21 @@ TEST_CASE("replicas have the same bits after an exchange, for the bytes of the w
 
 TEST_CASE("a stop exchanges once what differs") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "diloco", .steps = 4, .fragments = 2});
+    ReplicaJob job(env, {.sync = {.name = "diloco", .steps = 4, .fragments = 2}});
     std::string said;
     for (int step = 0; step < 2; ++step) {
       learn(job.all, env.rank, step);
-      job.exchange.after_step(step);
+      job.replicas->after_step(step);
     }
-    said += fmt::format("{} {}, ", job.exchange.differs(), job.exchange.exchanged_bytes());
+    said +=
+        fmt::format("{} {}, ", job.replicas->weights_differ(), job.replicas->communicated_bytes());
     const at::Tensor first = job.all[0].tensor.detach().clone();
-    job.exchange.exchange_all();
+    job.replicas->stop();
     const bool is_kept = at::equal(first, job.all[0].tensor);  // was exchanged in this step
-    const std::int64_t bytes = job.exchange.exchanged_bytes();
-    job.exchange.exchange_all();
-    return said + fmt::format("{} {} {} {}", job.exchange.differs(), is_kept, bytes,
-                              job.exchange.exchanged_bytes());
+    const std::int64_t bytes = job.replicas->communicated_bytes();
+    job.replicas->stop();
+    return said + fmt::format("{} {} {} {}", job.replicas->weights_differ(), is_kept, bytes,
+                              job.replicas->communicated_bytes());
   });
   for (const auto& result : results) {
     CHECK(result.text == fmt::format("true {}, false true {} {}", 4 * 32, 4 * kReplicaElements,
@@ -153,20 +155,21 @@ TEST_CASE("a stop exchanges once what differs") {
 
 TEST_CASE("a stop ends what training overlaps, and exchanges what was learned meanwhile") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.name = "diloco", .steps = 4, .overlap = 3});
+    ReplicaJob job(env, {.sync = {.name = "diloco", .steps = 4, .overlap = 3}});
     for (int step = 0; step < 5; ++step) {
       learn(job.all, env.rank, step);
-      job.exchange.after_step(step);
+      job.replicas->after_step(step);
     }
     std::string said =
-        fmt::format("{} {}", job.exchange.exchanged_bytes(), job.exchange.is_exchanged_after(5));
-    job.exchange.exchange_all();
+        fmt::format("{} {}", job.replicas->communicated_bytes(), job.replicas->is_synchronized());
+    job.replicas->stop();
     for (const auto& parameter : job.all) {
       const at::Tensor other = parameter.tensor.detach().clone();
       job.group.broadcast(other, 0, "compare").wait();
       if (!at::equal(other, parameter.tensor)) said += " another " + parameter.name;
     }
-    return said + fmt::format(" {} {}", job.exchange.exchanged_bytes(), job.exchange.differs());
+    return said + fmt::format(" {} {}", job.replicas->communicated_bytes(),
+                              job.replicas->weights_differ());
   });
   for (const auto& result : results) {
     CHECK(result.text ==
@@ -182,8 +185,11 @@ TEST_CASE("outer weights are those that training begins with, or a checkpoint's"
       dist::Group group(env, at::kCPU, 30s);
       const std::vector<units::NamedParameter> all = replica_parameters();
       // An exchange takes all back to the outer weights.
-      WeightSync exchange({.name = "diloco", .steps = 1, .outer = {.lr = 0, .momentum = 0}}, all,
-                          local_sgd::divide_in_fragments(all, 1), group, 1000);
+      dist::Mesh mesh(group, core::MeshPlan(1));
+      WeightSync exchange(
+          {.sync = {.name = "diloco", .steps = 1, .outer = {.lr = 0, .momentum = 0}},
+           .total_steps = 1000},
+          all, local_sgd::divide_in_fragments(all, 1), mesh);
       for (const auto& parameter : all) parameter.tensor.detach().fill_(5);
       if (resumes) {
         for (const auto& [name, tensor] : exchange.state()) tensor.fill_(7);
@@ -208,26 +214,26 @@ TEST_CASE("with its state copied another goes on to the same bits") {
     CAPTURE(fragments);
     const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
       const recipe::Sync sync{.name = "diloco", .steps = 4, .fragments = fragments};
-      ReplicaJob job(env, sync);
+      ReplicaJob job(env, {.sync = sync});
       for (int step = 0; step < 8; ++step) {
         learn(job.all, env.rank, step);
-        job.exchange.after_step(step);
+        job.replicas->after_step(step);
       }
       const std::vector<units::NamedParameter> copies = replica_parameters();
       for (std::size_t i = 0; i < copies.size(); ++i) {
         copies[i].tensor.detach().copy_(job.all[i].tensor.detach());
       }
-      WeightSync second(sync, copies, local_sgd::divide_in_fragments(copies, sync.fragments),
-                        job.group, 1000);
-      const auto saved = job.exchange.state();
+      WeightSync second({.sync = sync, .total_steps = 1000}, copies,
+                        local_sgd::divide_in_fragments(copies, sync.fragments), job.mesh);
+      const auto saved = job.replicas->state();
       for (const auto& [name, tensor] : second.state()) tensor.copy_(saved.at(name));
       second.resume();
       second.start();
-      const bool differs = second.differs();
+      const bool differs = second.weights_differ();
       for (int step = 8; step < 16; ++step) {
         learn(job.all, env.rank, step);
         learn(copies, env.rank, step);
-        job.exchange.after_step(step);
+        job.replicas->after_step(step);
         second.after_step(step);
       }
       bool is_same = true;
@@ -248,17 +254,21 @@ TEST_CASE("a rank that owns nothing of a fragment knows of its exchanges") {
   const recipe::Sync sync{.name = "diloco", .steps = 4, .fragments = 2};
   const std::vector<units::NamedParameter> own{
       {.name = "here", .tensor = at::zeros({3}).requires_grad_()}};
-  WeightSync exchange(
-      sync, own, {.message_of = {{"here", 0}, {"elsewhere", 1}}, .of_message = {0, 1}}, group, 10);
+  dist::Mesh mesh(group, core::MeshPlan(1));
+  WeightSync exchange({.sync = sync, .total_steps = 10}, own,
+                      {.message_of = {{"here", 0}, {"elsewhere", 1}}, .of_message = {0, 1}}, mesh);
   exchange.start();
-  CHECK(exchange.is_exchanged_after(2));
-  CHECK_FALSE(exchange.is_exchanged_after(3));
-  CHECK(exchange.is_exchanged_after(4));
   exchange.after_step(0);
+  CHECK_FALSE(exchange.is_synchronized());
   exchange.after_step(1);
-  CHECK(exchange.differs());  // what others own of fragment 1
-  exchange.exchange_all();
-  CHECK_FALSE(exchange.differs());
+  CHECK(exchange.is_synchronized());
+  CHECK(exchange.weights_differ());  // those that others own of fragment 1
+  exchange.stop();
+  CHECK_FALSE(exchange.weights_differ());
+  exchange.after_step(2);
+  CHECK_FALSE(exchange.is_synchronized());
+  exchange.after_step(3);
+  CHECK(exchange.is_synchronized());
   CHECK(exchange.state().size() == 2);
 }
 
@@ -267,6 +277,7 @@ TEST_CASE("copies that two ranks of a replica exchange have the same bits") {
   const auto results = run_ranks({.world_size = 3}, [](const core::WorkerEnv& env) {
     at::set_num_threads(1);
     dist::Group group(env, at::kCPU, 30s, {}, {}, dist::CpuExchange::kGloo);
+    dist::Mesh mesh(group, core::MeshPlan(3));
     const auto random = [&](const char* name, std::int64_t elements, int seed) {
       auto generator = at::make_generator<at::CPUGeneratorImpl>(10 * seed + env.rank);
       return units::NamedParameter{.name = name,
@@ -283,8 +294,10 @@ TEST_CASE("copies that two ranks of a replica exchange have the same bits") {
       }
       const units::NamedParameter of_first = random("tied", 1000, 1),
                                   of_last = random("tied", 1000, 1);
-      WeightSync first(sync, {of_first, random("first", 777, 2)}, fragments, group, 10);
-      WeightSync last(sync, {random("last", 333, 3), of_last}, fragments, group, 10);
+      WeightSync first({.sync = sync, .total_steps = 10}, {of_first, random("first", 777, 2)},
+                       fragments, mesh);
+      WeightSync last({.sync = sync, .total_steps = 10}, {random("last", 333, 3), of_last},
+                      fragments, mesh);
       first.after_step(0);
       last.after_step(0);
       text += at::equal(of_first.tensor, of_last.tensor) ? "same " : "other ";

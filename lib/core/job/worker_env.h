@@ -36,7 +36,6 @@ struct WorkerEnv {
   std::string replicas;            // SCALETRAIN_REPLICAS: lib/replica/peer.h; "": none are kept
   std::optional<int> secret_fd;    // SCALETRAIN_SECRET_FD: a file in memory with the job's secret
   double grace_s = 0;              // SCALETRAIN_GRACE: from a stop to a kill; 0: not known
-  double grace_period_s() const { return grace_s > 0 ? grace_s : 30; }  // 30 s if not known
   std::string resume_command;      // SCALETRAIN_RESUME: what a person types to go on
   int attempt = 0;                 // SCALETRAIN_ATTEMPT: number of the attempt in the run's folder
 };

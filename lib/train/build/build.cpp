@@ -60,6 +60,11 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   return group;
 }
 
+double grace_seconds(const core::WorkerEnv& env) {
+  constexpr double kUsual = 30;
+  return env.grace_s > 0 ? env.grace_s : kUsual;
+}
+
 void place(Run& run) {
   std::vector<units::Unit> units =
       units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts}, *run.task);
@@ -117,7 +122,7 @@ std::unique_ptr<local_sgd::Replicas> make_replicas(Run& run, const core::WorkerE
       .total_steps = run.length.total_steps,
       .rounded_to = compress ? parallel::cast_type(*compress) : std::nullopt,
       .beat = run.beat,
-      .grace_s = env.grace_period_s(),
+      .grace_s = grace_seconds(env),
       .states = [&run](local_sgd::StateRequest request) { return local_states(run, request); }};
   return local_sgd::make_replicas(std::move(options), run.engine->owned(), fragments_of(run),
                                   *run.mesh, recipe::replicas_are_apart(run.recipe));

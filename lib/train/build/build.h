@@ -17,6 +17,9 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
                                         const std::optional<std::filesystem::path>& checkpoint,
                                         core::Beat& beat);
 
+// Returns the seconds from a stop to a kill: 30 if the launcher has not given them.
+double grace_seconds(const core::WorkerEnv& env);
+
 // Spreads the run's model over the ranks and makes the engine that runs it.
 void place(Run& run);
 

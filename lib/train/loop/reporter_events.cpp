@@ -94,7 +94,10 @@ void Reporter::lr_reduced() {
 void Reporter::slow(const SlowRanks& slow) {
   if (!speaks()) return;
   for (observe::Straggler rank : slow.ranks) {
-    rank.rank = run_.mesh->job_rank(rank.rank);
+    if (run_.replicas->traits().reported_replica) {  // ranks are counted in this replica
+      const std::vector<int> ranks = run_.mesh->plan().replica_group(run_.mesh->rank());
+      rank.rank = ranks.at(static_cast<std::size_t>(rank.rank));
+    }
     progress_->note(fmt::format(
         "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "
         "the median rank's is {:.4f} s",

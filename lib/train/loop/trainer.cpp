@@ -44,7 +44,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
     : run_(std::move(run)),
       late_(late.value_or(!run_->group->device().is_cpu())),
-      grace_s_(env.grace_period_s()),
+      grace_s_(grace_seconds(env)),
       evaluates_(run_->replicas->traits().leads),
       best_by_(best_measure(run_->recipe)),
       sizes_(run_->batch.sizes()),
