@@ -100,6 +100,25 @@ bool Roster::on_one_host() const {
   });
 }
 
+std::chrono::milliseconds Roster::silence() const {
+  std::optional<std::chrono::milliseconds> shortest;
+  for (const Peer& peer : peers_) {
+    if (!peer.in_round() || peer.ended()) continue;
+    shortest = std::min(peer.silence, shortest.value_or(peer.silence));
+  }
+  return shortest.value_or(std::chrono::milliseconds(0));
+}
+
+int Roster::came_back(const LastRound& last) const {
+  return static_cast<int>(std::count_if(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+    return peer.lost.empty() && peer.join.last.same_round(last);
+  }));
+}
+
+bool Roster::has_quorum(const LastRound& last) const {
+  return last.nodes == 0 || 2 * came_back(last) > last.nodes;
+}
+
 std::string Roster::missing_nodes() const {
   std::vector<std::string> missing;
   std::size_t count = 0;

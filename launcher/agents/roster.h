@@ -1,6 +1,7 @@
 // The agents that have joined a leader: who they are, whether they live, how their round ended.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,6 +70,13 @@ class Roster {
   std::vector<const Peer*> members() const;
   // True if the members are launchers of one host.
   bool on_one_host() const;
+  // Shortest time since a heartbeat of a worker, over the members that have not ended; 0: none.
+  std::chrono::milliseconds silence() const;
+  // Number of live agents that were part of the round `last`.
+  int came_back(const LastRound& last) const;
+  // After a change of the leader: true if more than half of the round `last` is here, so that no
+  // other part of it can go on as well. The store's node, which would decide a tie, is gone.
+  bool has_quorum(const LastRound& last) const;
   // "node 1, node 3" of fixed ranks that nobody brought.
   std::string missing_nodes() const;
 

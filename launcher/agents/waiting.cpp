@@ -4,6 +4,22 @@
 #include <fmt/ranges.h>
 
 namespace scaletrain::launcher {
+namespace {
+
+double in_seconds(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::string missing_text(const Roster& roster, const JobTerms& terms, const LastRound& last) {
+  if (!roster.has_quorum(last)) {
+    return fmt::format("; more than half of the {} nodes of the last round must come", last.nodes);
+  }
+  if (terms.fixed_ranks) return "; missing: " + roster.missing_nodes();
+  if (roster.present() < terms.min_nodes) return "";
+  return fmt::format("; the batch does not divide among the ranks of {} nodes", roster.present());
+}
+
+}  // namespace
 
 std::string waiting_text(const Board& board, bool takes_part, const std::set<int>& fits,
                          const JobTerms& terms, const AgentTiming& timing) {
@@ -20,7 +36,24 @@ std::string waiting_text(const Board& board, bool takes_part, const std::set<int
         runs, nodes + 1, fmt::join(fits, ", "));
   }
   return fmt::format("{}; this one joins after the last call, {:g} s", runs,
-                     std::chrono::duration<double>(timing.last_call).count());
+                     in_seconds(timing.last_call));
+}
+
+std::string awaited_text(const Roster& roster, const JobTerms& terms, const AgentTiming& timing,
+                         const LastRound& last, int nodes) {
+  const std::string text =
+      fmt::format("waiting: {} of {} nodes are here", roster.present(), terms.nnodes);
+  if (nodes == 0) return text + missing_text(roster, terms, last);
+  return text + fmt::format("; the last call for more is {:g} s", in_seconds(timing.last_call));
+}
+
+std::string late_nodes_text(const Roster& roster, const JobTerms& terms, const AgentTiming& timing,
+                            const LastRound& last) {
+  return fmt::format(
+      "rendezvous: {} of {} nodes came within {:g} s{}\n  look at the launchers of the missing "
+      "nodes, and check that every node was started with the same --nnodes and address",
+      roster.present(), terms.nnodes, in_seconds(timing.join_timeout),
+      missing_text(roster, terms, last));
 }
 
 }  // namespace scaletrain::launcher

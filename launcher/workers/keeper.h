@@ -1,9 +1,8 @@
-// A process that outlives the launcher for the moment that it takes to end what workers have left:
-// they die with the launcher, but not what they have started.
+// A process that outlives the launcher for a moment, to end the child processes of workers: workers
+// die with the launcher, but the processes that they have started do not.
 //
-// It sleeps on a pipe that closes with the launcher. If no message of an orderly end came before,
-// it kills all that is in the job's cgroup, and the sessions of the workers that were not
-// forgotten.
+// It waits on a pipe that closes with the launcher. Without a message of an orderly end, it kills
+// all processes in the job's cgroup and in the sessions of workers that were not forgotten.
 #pragma once
 
 #include <sys/types.h>
@@ -18,19 +17,20 @@ namespace scaletrain::launcher {
 
 class Keeper {
  public:
-  // Forks: no other thread may run. The job's cgroup is made in `parent`. Throws
-  // core::InternalError where the system refuses a process.
+  // Forks: no other thread may run. `parent`: folder in which the job's cgroup is made. Throws
+  // core::InternalError if the system refuses a process.
   explicit Keeper(const std::filesystem::path& parent = own_cgroup());
-  // Nothing is killed that lives on outside of the workers' process groups.
+  // Orderly end: processes outside the workers' process groups are not killed.
   ~Keeper();
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
   pid_t pid() const { return pid_; }
 
-  // For the request of a worker: it writes its number to the keeper before its program runs.
+  // Changes a worker's request so that its process sends its PID to the keeper before its program
+  // runs.
   void take_in(core::SpawnRequest& worker) const;
-  // Nothing is left of its process group that can be ended.
+  // Removes a worker whose process group has ended.
   void forget(pid_t worker) const;
 
  private:

@@ -39,15 +39,14 @@ void AsyncReplicas::decouple(std::int64_t steps, const std::string& host,
 void AsyncReplicas::after_step(std::int64_t step) {
   WeightSync::after_step(step);
   if (steps_ != options_.total_steps) return;
-  options_.beat.enter(core::Phase::kWaiting);
+  const Waiting waiting(options_.beat);
   leave(std::nullopt);
-  options_.beat.enter(core::Phase::kCompute);
 }
 
 void AsyncReplicas::synchronize(const Parts& due) {
   const at::NoGradGuard no_grad;
   if (due.empty()) return;
-  options_.beat.enter(core::Phase::kWaiting);
+  const Waiting waiting(options_.beat);
   std::map<std::int64_t, at::Tensor> weights;
   for (const Part* const part : due) {
     const auto [own, is_new] = weights.emplace(part->number, weights_of(*part));
@@ -55,7 +54,6 @@ void AsyncReplicas::synchronize(const Parts& due) {
   }
   const std::vector<at::Tensor> means = client_->synchronize(weights, steps_);
   for (std::size_t i = 0; i < due.size(); ++i) continue_from(*due[i], means[i]);
-  options_.beat.enter(core::Phase::kCompute);
 }
 
 void AsyncReplicas::stop() {

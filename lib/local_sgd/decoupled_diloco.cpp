@@ -64,20 +64,18 @@ bool DecoupledDiloco::is_synchronized() const {
   return !client_->stop_step() && WeightSync::is_synchronized();
 }
 
-// One part at a time, so that the coordinator holds one part of each replica. The launcher sees
-// that this rank waits: no collective shows it.
+// One part at a time, so that the coordinator holds one part of each replica.
 void DecoupledDiloco::synchronize(const Parts& due) {
   const at::NoGradGuard no_grad;
-  options_.beat.enter(core::Phase::kWaiting);
+  const Waiting waiting(options_.beat);
   for (Part* const part : due) {
     const at::Tensor own = contribution(*part);
     std::optional<at::Tensor> mean = client_->mean_of(part->number, own, steps_);
-    if (!mean) return options_.beat.enter(core::Phase::kCompute);
+    if (!mean) return;
     communicated_bytes_ += static_cast<std::int64_t>(own.nbytes());
     continue_from(*part, std::move(*mean));
   }
   client_->synchronize(steps_);
-  options_.beat.enter(core::Phase::kCompute);
 }
 
 void DecoupledDiloco::share(StateRequest request) {

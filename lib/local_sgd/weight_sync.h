@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "lib/core/process/beat.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/dist/mesh.h"
 #include "lib/local_sgd/fragments.h"
 #include "lib/local_sgd/replicas.h"
@@ -89,6 +90,18 @@ class WeightSync : public Replicas {
     std::optional<Sum> sum = {};           // under way, with overlap
   };
   using Parts = std::vector<Part*>;
+  // Shows the launcher and the time ledger that a decoupled replica waits: no collective does.
+  class Waiting {
+   public:
+    explicit Waiting(core::Beat& beat) : beat_(beat) { beat_.enter(core::Phase::kWaiting); }
+    ~Waiting() { beat_.enter(core::Phase::kCompute); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    core::Beat& beat_;
+    core::TimeScope time_{core::TimeRow::kCommunication};
+  };
   // Synchronizes these parts with the other replicas; may return before, if all shall stop.
   virtual void synchronize(const Parts& due);
 

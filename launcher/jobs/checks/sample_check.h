@@ -10,10 +10,10 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Throws core::RecipeError where an epoch of images has fewer samples than the global batch of
-// `ranks` ranks. Counts the files of class folders until there are enough; the samples of a local
-// shard are those of its index, or of card.json beside it if the shard has the size that the card
-// says. A set that has other shards is left to the workers.
+// Throws core::RecipeError if an epoch of images has fewer samples than the global batch of `ranks`
+// ranks. Counts the files of class folders until there are enough; for a local shard uses its
+// index, or card.json beside it if the shard has the size in the card. Sets with other shards are
+// left to the workers.
 void check_samples(const recipe::Recipe& recipe, int ranks);
 
 // Returns the extension of a file in lower case, without its dot; "" if it has none.

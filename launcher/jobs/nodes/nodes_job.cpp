@@ -139,8 +139,7 @@ std::optional<int> NodesJob::run_round(const Session::View& view) {
     for (const auto* const store : {&server_, &signpost_}) {
       if (*store) group.other_children.push_back((*store)->pid());
     }
-    group.nodes_fd = session_->changes_fd();
-    group.hear_nodes = [this, peer_lost = group.peer_lost] { return hear_nodes(peer_lost); };
+    group.nodes = this;
     end = run_group(plan.workers, group, signals_);
     job_.attempts.attempt_ended(end, plan.workers);
     report(end, plan.workers, *view.rank);
@@ -164,14 +163,14 @@ std::optional<int> NodesJob::sit_out(const Session::View& view) {
   return await_verdict({});
 }
 
-NodesWord NodesJob::hear_nodes(const std::function<void()>& peer_lost) {
+NodeNews NodesJob::read_news() {
   session_->clear_changes();
   const Session::View view = session_->view();
-  if (!view.lost.empty() || view.board.failed) peer_lost();
   const bool is_other = view.board.round != round_;
-  NodesWord word{.stop = !view.lost.empty() || is_other || view.board.phase != Phase::kRunning};
-  if (!is_other) word.lost_with = job_.attempts.hear_lost(view.board.lost);
-  return word;
+  NodeNews news{.stop = !view.lost.empty() || is_other || view.board.phase != Phase::kRunning,
+                .peer_lost = !view.lost.empty() || view.board.failed};
+  if (!is_other) news.evicted = job_.attempts.hear_lost(view.board.lost);
+  return news;
 }
 
 void NodesJob::report(const GroupEnd& end, const std::vector<WorkerPlan>& plans, int node) {

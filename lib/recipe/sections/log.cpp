@@ -9,6 +9,7 @@
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/object.h"
 #include "lib/recipe/schema/problems.h"
+#include "lib/recipe/sections/parallel/parallel.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -20,6 +21,8 @@ bool exports_to(const Log& log, std::string_view tracker) {
 }
 
 }  // namespace
+
+bool Log::writes_images() const { return images.value_or(exports_to(*this, "tensorboard")); }
 
 TypePtr describe(Log& value) {
   auto keys = std::make_unique<Object>();
@@ -33,7 +36,18 @@ TypePtr describe(Log& value) {
            "port.")
       .add("textfile_folder", path(value.textfile_folder),
            "Folder for the Prometheus textfile, as node_exporter reads it. Default: "
-           "OUTPUT/export.");
+           "OUTPUT/export.")
+      .add("images", optional(value.images, [](bool& images) { return flag(images); }),
+           "Pictures of the first training batch and of the most confident mistakes of each "
+           "validation, in OUTPUT/media. For image tasks. Default: true with \"tensorboard\" in "
+           "log.to, otherwise false.")
+      .add("histograms",
+           optional(value.histograms,
+                    [](Duration& interval) {
+                      return duration(interval, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
+                    }),
+           "Interval of the histograms of weights and gradients in OUTPUT/histograms.jsonl, for "
+           "example {\"steps\": 100}. Needs all parameters on rank 0. Default: none.");
   return keys;
 }
 
@@ -59,6 +73,15 @@ void check(const Log& log, const Node& tree, Problems& problems) {
     problems.add(written_at(tree, {"log", "textfile_folder"}), "/log/textfile_folder",
                  "is for Prometheus", "add \"prometheus\" to log.to, or leave the folder out");
   }
+}
+
+void check(const Log& log, const Parallel& parallel, const Node& tree, Problems& problems) {
+  const bool is_divided =
+      parallel.shard > 1 || parallel.pipeline > 1 || parallel.tensor > 1 || parallel.expert > 1;
+  if (!log.histograms || !is_divided) return;
+  problems.add(written_at(tree, {"log", "histograms"}), "/log/histograms",
+               "needs all parameters on rank 0, and /parallel divides them over ranks",
+               "leave it out, or train without parallel.shard, pipeline, tensor and expert");
 }
 
 }  // namespace scaletrain::recipe

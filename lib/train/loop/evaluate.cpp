@@ -10,6 +10,8 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/dist/any_rank.h"
 #include "lib/train/model/buffers.h"
 #include "lib/train/rules/score_rows.h"
@@ -103,6 +105,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
     if (turn == Turns::Turn::kStop) return true;
     if (turn == Turns::Turn::kEnd) return false;
     run.beat.enter(core::Phase::kValidating);
+    core::delay_if_planted(core::DelayPlace::kEvaluation);
     // If only other ranks have batches left, this rank runs one without samples.
     const data::Batch batch = std::move(next).value_or(data::Batch());
     if (counts) {
@@ -124,6 +127,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
 }  // namespace
 
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
+  const core::TimeScope time(core::TimeRow::kEvaluation);
   const at::NoGradGuard no_grad;
   const NamedTensors own = held_tensors(run), evaluated = evaluated_tensors(run);
   std::vector<at::Tensor> replaced;

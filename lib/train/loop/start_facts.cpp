@@ -5,6 +5,7 @@
 #include "lib/core/version.h"
 #include "lib/data/set/sample_set.h"
 #include "lib/dist/device.h"
+#include "lib/train/run/held.h"
 
 namespace scaletrain::train {
 namespace {
@@ -42,6 +43,25 @@ std::vector<observe::StartFacts::Axis> layout_of(const core::MeshPlan& plan) {
   return layout;
 }
 
+std::int64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<std::int64_t>(tensor.nbytes());
+}
+
+// As lib/train/simulate/job_plan.h counts them, from the tensors that are there already.
+observe::StartFacts::Memory memory_of(const Run& run) {
+  observe::StartFacts::Memory memory;
+  for (const auto& [name, tensor] : held_tensors(run)) memory.parameters += bytes_of(tensor);
+  for (const units::NamedParameter& owned : run.engine->owned()) {
+    memory.gradients += bytes_of(owned.tensor);
+  }
+  for (const auto& [name, tensor] : run.learner.optimizer->state()) {
+    memory.optimizer += bytes_of(tensor);
+  }
+  if (run.recipe.sync.name == "diloco")
+    memory.optimizer += 2 * memory.gradients;  // the outer one's
+  return memory;
+}
+
 }  // namespace
 
 observe::StartFacts start_facts(const Run& run, const core::WorkerEnv& env) {
@@ -74,7 +94,8 @@ observe::StartFacts start_facts(const Run& run, const core::WorkerEnv& env) {
           .device = dist::device_name(run.group->device()),
           .ranks = env.world_size,
           .nodes = env.group_world_size,
-          .layout = layout_of(plan)};
+          .layout = layout_of(plan),
+          .memory = memory_of(run)};
 }
 
 }  // namespace scaletrain::train

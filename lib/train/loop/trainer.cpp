@@ -11,6 +11,8 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/process/time_ledger.h"
+#include "lib/dist/device_time_marks.h"
 #include "lib/dist/out_of_memory.h"
 #include "lib/train/build/build.h"
 #include "lib/train/loop/means.h"
@@ -55,7 +57,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                std::filesystem::path(run_->recipe.output) / "profile" /
                    fmt::format("rank-{}.json", env.rank),
                [this](const std::string& text) { reporter_.note(text); }),
-      stragglers_(*run_->group, run_->beat, late_),
+      stragglers_(*run_->group, late_),
       log_every_(run_->recipe.log.every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
       saves_(*run_, reporter_, env),
@@ -70,13 +72,19 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
 }
 
 core::ExitCode Trainer::run() {
+  core::TimeLedger own;  // for a caller without one
+  core::TimeLedger* const callers = core::TimeLedger::of_thread();
+  const core::LedgerOfThread ledger(callers != nullptr ? callers : &own);
+  core::TimeLedger::of_thread()->use(dist::make_time_marks(run_->group->device()));
   try {
     return train();
   } catch (const core::Error&) {
     saves_.finish_after_failure();
+    reporter_.end_times(/*waits=*/false);
     throw;
   } catch (const std::exception& error) {
     saves_.finish_after_failure();
+    reporter_.end_times(/*waits=*/false);
     if (!dist::is_out_of_memory(error)) throw;
     const units::MemoryUse use = first_memory_ ? first_memory_->peak_of_each() : units::MemoryUse();
     const StepMemory memory = step_memory(*run_, use);
@@ -91,6 +99,7 @@ core::ExitCode Trainer::run() {
 }
 
 core::ExitCode Trainer::train() {
+  core::TimeLedger::of_thread()->leave(core::TimeRow::kOther);  // start-up is over
   const format::TrainState& state = run_->state;
   local_sgd::Replicas& replicas = *run_->replicas;
   if (state.validation_due) {  // a stop has interrupted it
@@ -257,6 +266,7 @@ void Trainer::count_skipped(const StepResult& result) {
 
 std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean* mean,
                                            const format::TrainState& model) {
+  const core::TimeScope time(core::TimeRow::kEvaluation);
   run_->beat.enter(core::Phase::kValidating);
   std::optional<MeanInPlace> in_place;
   if (mean != nullptr) in_place.emplace(*run_, *mean);
@@ -334,6 +344,7 @@ bool Trainer::validate_saved() {
 }
 
 bool Trainer::test() {
+  const core::TimeScope time(core::TimeRow::kEvaluation);
   if (const optim::Mean* const mean = final_mean(*run_)) {
     return measure(task::Split::kTest, mean, run_->state).has_value();
   }

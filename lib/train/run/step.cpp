@@ -10,6 +10,8 @@
 #include <span>
 #include <utility>
 
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/train/rules/vote.h"
 #include "lib/units/memory_meter.h"
 
@@ -86,6 +88,8 @@ class StepRunner::Batches : public engine::MicroBatches {
     const data::Batch batch = std::move(read_.front());
     read_.pop_front();
     parts_.beat.enter(core::Phase::kCompute);
+    const core::TimeScope time(core::TimeRow::kHostToDevice);
+    core::delay_if_planted(core::DelayPlace::kCopy);
     task::Example example = parts_.task.prepare(batch, /*training=*/true);
     if (make_nan_ && example.input.is_floating_point()) {
       example.input.fill_(kNan);
@@ -95,8 +99,9 @@ class StepRunner::Batches : public engine::MicroBatches {
 
   data::Batch read() {
     parts_.beat.enter(core::Phase::kData);
+    const core::TimeScope time(core::TimeRow::kDataWait);
+    core::delay_if_planted(core::DelayPlace::kBatch);
     data::Batch batch = *parts_.batches.next();  // training has no end
-    facts_.data_s += batch.wait_s;
     facts_.stages += batch.stages;
     if (!parts_.mesh.counts()) return batch;  // another rank has read the same
     vote_.targets += parts_.task.weight_of(batch);
@@ -148,6 +153,7 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
 void StepRunner::run(std::int64_t step, double lr, double trained_s,
                      std::optional<double> weight_decay, bool save) {
   parts_.beat.begin_step(step + 1);
+  const core::TimeScope time(core::TimeRow::kForward);  // the other parts interrupt it
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
   Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save};
@@ -181,6 +187,8 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   // Norm and clipping, of unscaled gradients. The step is skipped if a loss or norm of any rank is
   // not finite: a tensor says so, and the host does not wait for it.
   const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
+  const core::TimeScope update_time(core::TimeRow::kOptimizer);
+  core::delay_if_planted(core::DelayPlace::kOptimizer);
   const at::Tensor scale = parts_.precision.loss_scale();
   if (scale.defined()) numbers.loss_scale = scale.to(at::kDouble, false, /*copy=*/true);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();

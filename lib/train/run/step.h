@@ -33,7 +33,6 @@ struct StepFacts {
   std::int64_t step = 0;  // counted from 0
   double lr = 0;
   std::optional<double> weight_decay = {};  // nullopt: constant
-  double data_s = 0;                        // wait for data
   data::StageTimes stages = {};
   std::vector<data::BadSample> bad_samples = {};  // on a rank that counts samples
   std::int64_t exchanged_bytes = 0;               // gradients and weights communicated

@@ -85,7 +85,7 @@ struct Cluster {
     options.is_done = is_done;
     options.worth_restart = [](const Failure& failure) { return failure.status.code != 2; };
     options.exit_status = [](const Failure& failure) { return failure.status.shell_code(); };
-    leader.emplace(std::move(options), *leader_store, journal, now);
+    leader = std::make_unique<Leader>(std::move(options), *leader_store, journal, now);
     join(name, node, last);
     return *leader;
   }
@@ -179,7 +179,7 @@ struct Cluster {
   Journal journal;
   core::SteadyTime now = core::SteadyTime{} + std::chrono::hours(1);
   std::unique_ptr<MemoryStore> leader_store;
-  std::optional<Leader> leader;
+  std::unique_ptr<Leader> leader;
   bool leader_frozen = false;
   std::vector<std::unique_ptr<TestAgent>> agents;
 };

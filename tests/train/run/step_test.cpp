@@ -103,8 +103,8 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
     if (!result->has_targets) said += "no targets\n";
     if (result->stop == core::StopReason::kTerminate) said += "stop\n";
     if (wanted.journal) {
-      said += fmt::format("step {} lr {} waited {} s, decoded {} s\n", result->facts.step,
-                          result->facts.lr, result->facts.data_s, result->facts.stages.decode_s);
+      said += fmt::format("step {} lr {} decoded {} s\n", result->facts.step, result->facts.lr,
+                          result->facts.stages.decode_s);
     }
   };
   core::install_stop_handlers();
@@ -379,7 +379,7 @@ TEST_CASE("micro-batches are read as they are needed, and the launcher sees what
 1 compute: new weights
 1 compute: scaler 0
 loss 1 norm 1 finite true digest 2 skipped 0 at 7, own 0
-step 0 lr 0.5 waited 0.5 s, decoded 6 s
+step 0 lr 0.5 decoded 6 s
 2 data: read
 2 compute: prepare
 2 compute: forward nan
@@ -391,7 +391,7 @@ step 0 lr 0.5 waited 0.5 s, decoded 6 s
 2 compute: new weights
 2 compute: scaler 1
 loss nan norm nan finite false digest 2 skipped 1 at 7, own 1
-step 1 lr 0.5 waited 0.5 s, decoded 6 s
+step 1 lr 0.5 decoded 6 s
 lr 0.5 gradient 1; seen 4)");
 }
 
