@@ -7,11 +7,6 @@
 #include "lib/core/log.h"
 
 namespace scaletrain::local_sgd {
-namespace {
-
-constexpr double kGraceForLastSync = 0.3;  // share of the grace period that rank 0 waits for others
-
-}  // namespace
 
 // A resume gives all replicas the optimizer state of rank 0's.
 AsyncReplicas::AsyncReplicas(LocalSgdOptions options,
@@ -62,8 +57,7 @@ void AsyncReplicas::stop() {
   if (client_->hosts()) client_->request_stop();
   synchronize(differing_parts());
   options_.beat.enter(core::Phase::kWaiting);
-  leave(std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(kGraceForLastSync * options_.grace_s)));
+  leave(options_.stop_limit());
 }
 
 // Rank 0's replica continues with the final global weights.

@@ -11,8 +11,7 @@
 namespace scaletrain::local_sgd {
 namespace {
 
-constexpr double kGraceForLastSync = 0.3;  // share of the grace period that rank 0 waits for others
-constexpr double kGraceForSteps = 0.2;     // share for steps up to the furthest replica
+constexpr double kGraceForSteps = 0.2;  // share of the grace period for steps to the furthest one
 
 }  // namespace
 
@@ -30,12 +29,7 @@ void DecoupledDiloco::decouple(std::int64_t steps, const std::string& host,
   if (before) before();
   steps_ = steps;
   client_.emplace(steps, mesh_, host, options_.rounded_to.value_or(at::kFloat));
-  client_->set_stop_limit(stop_limit());
-}
-
-std::chrono::milliseconds DecoupledDiloco::stop_limit() const {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(kGraceForLastSync * options_.grace_s));
+  client_->set_stop_limit(options_.stop_limit());
 }
 
 bool DecoupledDiloco::knows_stop() { return client_->stop_requested() || client_->has_sent_stop(); }
@@ -128,7 +122,7 @@ void DecoupledDiloco::stop() {
     if (saved_step_ != options_.total_steps) share(StateRequest::kSave);
   }
   options_.beat.enter(core::Phase::kWaiting);
-  client_->leave(stop_limit());
+  client_->leave(options_.stop_limit());
 }
 
 void DecoupledDiloco::finish() {

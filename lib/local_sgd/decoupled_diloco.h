@@ -3,7 +3,6 @@
 // rank 0's is tolerated, and all stop at the step of the furthest replica.
 #pragma once
 
-#include <chrono>
 #include <optional>
 
 #include "lib/core/clock.h"
@@ -35,7 +34,6 @@ class DecoupledDiloco : public WeightSync {
   void synchronize(const Parts& due) override;
   void share_states(StateRequest request);
   bool knows_stop();
-  std::chrono::milliseconds stop_limit() const;
 
   std::optional<DilocoClient> client_;  // after decouple()
   bool any_rank_knows_stop_ = false;    // agreed by the replica's ranks after a synchronization

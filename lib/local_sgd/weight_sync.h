@@ -30,6 +30,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,6 +55,11 @@ struct LocalSgdOptions {
   core::Beat beat = core::Beat();  // shows the launcher that a replica waits for others
   double grace_s = 30;             // seconds from a stop to a kill
   StateSource states = nullptr;    // replica-local states of this rank
+
+  // Time that rank 0 waits for others at a stop; the rest of the grace period is for the save.
+  std::chrono::milliseconds stop_limit() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(0.3 * 1000 * grace_s));
+  }
 };
 
 class WeightSync : public Replicas {

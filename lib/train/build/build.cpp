@@ -70,7 +70,7 @@ void place(Run& run) {
       units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts}, *run.task);
   share_tokens(*run.learner.model, *run.mesh);
   run.pipeline = make_pipeline(run, units);
-  run.placement = make_placement(run, units);
+  run.placement = make_placement(run, units, !run.recipe.sync.is_rare());
   at::Tensor idle_input;
   if (run.mesh->plan().experts() > 1) idle_input = idle_tokens(*run.mesh);
   run.engine = std::make_unique<engine::Engine>(
@@ -187,7 +187,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
   // Its threads decode while the rest is built.
-  run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, classes, claims);
+  run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, classes, claims,
+                       recipe::replicas_are_apart(run.recipe));
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state,
                            run.sets.train.stream->growing());
   run.beat.set_total_steps(run.length.total_steps);

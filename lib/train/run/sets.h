@@ -42,8 +42,11 @@ Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
 // is moved to the next epoch where the set has become too small for the step. Labels of the
 // training set are numbered as `classes`, those of the checkpoint, and labels of the others as the
 // training set's. Threads begin to read ahead. Adds to `claims` what all ranks must have alike.
+// `decoupled`: rank 0's replica evaluates alone, so the ranks of a replica read all held-out
+// samples.
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
                at::Device device, task::Task& task, format::TrainState& state,
-               const format::ClassNames& classes, std::vector<dist::Claim>& claims);
+               const format::ClassNames& classes, std::vector<dist::Claim>& claims,
+               bool decoupled = false);
 
 }  // namespace scaletrain::train
