@@ -12,8 +12,8 @@
 #include "lib/core/error.h"
 #include "lib/core/process/planted_delay.h"
 #include "lib/core/process/time_ledger.h"
+#include "lib/dist/any_rank.h"
 #include "lib/train/model/buffers.h"
-#include "lib/train/rules/any_rank.h"
 #include "lib/train/rules/score_rows.h"
 #include "lib/train/run/held.h"
 #include "lib/train/run/stages.h"
@@ -92,7 +92,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   dist::Group& contexts = run.mesh->group(core::Axis::kContext);
   dist::Group& tensors = run.mesh->group(core::Axis::kTensor);
   const auto said = [](dist::Group& ranks, bool own) {
-    return said_by_any(ranks, own, "whether to stop");
+    return dist::any_rank(ranks, own, "whether to stop");
   };
   const auto stop = [&] { return said(contexts, said(tensors, stops())); };
   const bool counts = run.mesh->counts(), has_values = run.mesh->counts_losses();
@@ -134,7 +134,8 @@ EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   for (const auto& [name, tensor] : evaluated) replaced.push_back(own.at(name));
   KeptTensors kept(replaced);
   for (const auto& [name, tensor] : evaluated) own.at(name).copy_(tensor);
-  const bool has_weights = run.has_own_weights() || evaluated.size() > run.learner.buffers().size();
+  const bool has_weights =
+      run.replicas->weights_differ() || evaluated.size() > run.learner.buffers().size();
   if (has_weights) run.engine->weights_changed();
   run.learner.model->eval();
 

@@ -48,12 +48,6 @@ std::vector<std::pair<std::string, double>> named(const Run& run,
   return result;
 }
 
-// Names the weights with which local-SGD replicas are evaluated.
-std::string weights_of_replicas(const recipe::Sync& sync) {
-  if (!sync.is_rare()) return "";
-  return sync.name == "diloco" ? "outer" : "mean";
-}
-
 // Returns the epoch of the last step before `state`.
 std::int64_t last_epoch(const format::TrainState& state) {
   return state.step_in_epoch > 0 ? state.epoch : state.epoch - 1;
@@ -220,8 +214,7 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;
   const std::int64_t tokens = tokens_a_sample();
-  const bool is_apart = run_.sync && run_.sync->is_apart();
-  const bool exchanges = is_apart || run_.mesh->gradients().world_size() > 1;
+  const bool communicates = run_.mesh->plan().size(core::kGradientAxes) > 1;
   return {
       .attempt = attempt_,
       .step = step,
@@ -239,10 +232,10 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .tokens_per_s = tokens > 0
                           ? std::optional(static_cast<double>(window_samples_ * tokens) / window_s_)
                           : std::nullopt,
-      .exchanged_bytes = exchanges ? std::optional(window_exchanged_) : std::nullopt,
+      .exchanged_bytes = communicates ? std::optional(window_exchanged_) : std::nullopt,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples,
-      .replica = is_apart ? std::optional(0) : std::nullopt};
+      .replica = run_.replicas->traits().reported_replica};
 }
 
 void Reporter::write_event(const std::string& event, const nlohmann::ordered_json& fields) {
@@ -289,7 +282,7 @@ void Reporter::eval(const std::string& split, const EvalResult& result,
                                    .count = result.count,
                                    .counted = run_.task->row().counted,
                                    .skipped = result.skipped,
-                                   .weights = weights_of_replicas(run_.recipe.sync)};
+                                   .weights = run_.replicas->traits().evaluated_weights};
   metrics_->write(record);
   progress_->eval(record);
   if (split == "test") {

@@ -35,7 +35,7 @@ format::Retention retention(const recipe::Checkpoint& asked) {
 std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
                                               const std::shared_ptr<checkpoint::Writers>& writers,
                                               NodeCopies* copies) {
-  if (run.only_trains() || (run.group->rank() != 0 && !writers)) return nullptr;
+  if (!run.replicas->traits().leads || (run.group->rank() != 0 && !writers)) return nullptr;
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
   const auto published = [copies](const checkpoint::Saved& saved) {
     if (copies != nullptr) copies->published(saved);
@@ -88,7 +88,7 @@ void Saves::save() {
   const core::TimeScope time(core::TimeRow::kCheckpoint);
   const core::SteadyTime since = core::now();
   const std::int64_t step = run_.state.step;
-  if (std::exchange(saved_step_, step) == step) return;
+  if (std::exchange(saved_step_, step) == step || !run_.replicas->traits().leads) return;
   run_.beat.enter(core::Phase::kSaving);
   core::delay_if_planted(core::DelayPlace::kCheckpoint);
   const checkpoint::Contents contents = snapshot(run_);

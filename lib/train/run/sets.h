@@ -41,9 +41,11 @@ Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
 // Opens all sets for this rank's place in `plan`. Training continues at `state`, which moves to the
 // next epoch if the set has become too small for the step. Labels of the training set are numbered
 // as in `classes`, those of the checkpoint; the other sets follow the training set. Threads start
-// to read ahead. Adds the facts that must agree on all ranks to `claims`.
+// to read ahead. Adds the facts that must agree on all ranks to `claims`. `decoupled`: rank 0's
+// replica evaluates alone, so the ranks of a replica read all held-out samples.
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
                at::Device device, task::Task& task, format::TrainState& state,
-               const format::ClassNames& classes, std::vector<dist::Claim>& claims);
+               const format::ClassNames& classes, std::vector<dist::Claim>& claims,
+               bool decoupled = false);
 
 }  // namespace scaletrain::train

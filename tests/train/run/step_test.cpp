@@ -76,6 +76,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   std::vector<optim::Mean*> means;
   if (wanted.decay) means.push_back(&mean);
   const std::int64_t global = 2 * wanted.accumulate * mesh.plan().readers();
+  local_sgd::Replicas replicas;
   StepRunner runner({.mesh = mesh,
                      .beat = beat,
                      .batches = batches,
@@ -91,6 +92,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
                      .clip = wanted.clip,
                      .sam = wanted.sam,
                      .means = means,
+                     .replicas = replicas,
                      .before_update = [&note] { note("gradients", {}); }},
                     wanted.late);
   const auto say = [&](const std::optional<StepResult>& result) {
@@ -309,6 +311,7 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
       engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
       optim::Mean ema({.decay = 0.9, .warmup = true}, {{"weight", model.parameters()[0]}});
       optim::Mean swa({}, {{"weight", model.parameters()[0]}});
+      local_sgd::Replicas replicas;
       StepRunner runner({.mesh = mesh,
                          .beat = beat,
                          .batches = batches,
@@ -320,7 +323,8 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
                          .batch = {.per_device = 2, .accumulate = 2, .global = 4},
                          .clip = to_norm(1),
                          .sam = recipe::Sam{.rho = 0.05, .adaptive = true},
-                         .means = {&ema, &swa}},
+                         .means = {&ema, &swa},
+                         .replicas = replicas},
                         /*late=*/true);
       const int reads = testing::count_reads([&] {
         for (int step = 0; step < 3; ++step) runner.run(step, 0.5, 7);
