@@ -1,6 +1,7 @@
 #include "app/worker/layout_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -63,6 +64,7 @@ Json rank_json(const train::RankPlan& rank, int ranks_per_node) {
            {{"parameters", rank.parameters},
             {"gathered", rank.gathered},
             {"gradients", rank.gradients},
+            {"unreduced", std::max<std::int64_t>(0, rank.gradient_peak.backward - rank.gradients)},
             {"optimizer", rank.optimizer},
             {"unsent", rank.unsent},
             {"activations", rank.activations}}},

@@ -34,6 +34,12 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
 }
 
+std::int64_t bytes_of(const std::vector<NamedParameter>& parameters) {
+  std::int64_t bytes = 0;
+  for (const NamedParameter& one : parameters) bytes += bytes_of(one.tensor);
+  return bytes;
+}
+
 using Profiles = std::map<int, std::vector<UnitProfile>>;  // units by rank in tensor group
 
 // The plan of one rank.
@@ -155,12 +161,17 @@ class Planner {
       }
       const std::vector<int> adding = ranks_that_add(core::kGradientAxes);
       if (adding.size() > 1) add_gradients(axis_of(adding), adding, trained_);
+      plan_.gradient_peak =
+          has(Axis::kPipe)
+              ? core::late_gradients(bytes_of(owned), adding.size() > 1)
+              : core::bucketed_gradients(bytes_of(owned), adding.size() > 1, micros_ > 1);
     }
     for (const NamedParameter& one : experts_) {
       owned.push_back(without_memory(one, one.tensor.sizes()));
     }
     const std::vector<int> same_experts =
         is_rare() ? ranks_along({Axis::kContext}) : job_.mesh.same_experts(plan_.rank);
+    plan_.gradient_peak += core::late_gradients(bytes_of(experts_), same_experts.size() > 1);
     if (same_experts.size() > 1) {
       add_gradients(is_rare() ? "context" : "expert", same_experts, experts_);
     }
@@ -250,6 +261,7 @@ class Planner {
                                  .stages = stages_,
                                  .is_of_pipeline = has(Axis::kPipe),
                                  .micros = micros_});
+    plan_.gradient_peak = parts.gradients;
     if (cuts_parameters) {
       for (const NamedParameter& one : parameters) plan_.parameters -= bytes_of(one.tensor);
       plan_.parameters += parts.bytes;

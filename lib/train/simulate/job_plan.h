@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/plan/gradient_memory.h"
 #include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/fake/network.h"
 #include "lib/nn/factory.h"
@@ -30,10 +31,11 @@ struct RankPlan {
   std::vector<std::string> units;  // units that the rank runs
   std::int64_t parameters = 0;     // and buffers, for as long as it trains
   std::int64_t gathered = 0;       // parameters of other ranks that are there for a moment
-  std::int64_t gradients = 0, optimizer = 0;
-  std::int64_t unsent = 0;       // error-feedback residuals of gradient compression
-  std::int64_t activations = 0;  // peak over all micro-batches in flight
-  int held = 1;                  // micro-batches under way, each of one chunk of the rank's units
+  std::int64_t gradients = 0, optimizer = 0;  // gradients: those that it applies
+  core::GradientPeak gradient_peak;           // with those that wait for their exchange
+  std::int64_t unsent = 0;                    // error-feedback residuals of gradient compression
+  std::int64_t activations = 0;               // peak over all micro-batches in flight
+  int held = 1;  // micro-batches under way, each of one chunk of the rank's units
   std::vector<Traffic> traffic;
 };
 
