@@ -52,6 +52,7 @@ std::string note_of(const std::string& kind, const Json& layout, const Json& ran
   if (kind == "gradients") return "of what it updates";
   if (kind == "unreduced") return "gradients in buckets or blocks that are not exchanged yet";
   if (kind == "optimizer") return "the optimizer's state of that";
+  if (kind == "averages") return "EMA or SWA weights";
   if (kind == "unsent") return "of gradients, kept for the next step: compress";
   return fmt::format("of {} micro-batch{} of {} under way", rank.at("held").get<int>(),
                      rank.at("held").get<int>() == 1 ? "" : "es",

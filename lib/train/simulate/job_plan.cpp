@@ -183,6 +183,8 @@ class Planner {
     for (const auto& [name, tensor] : make_optimizer(recipe_, std::move(owned))->state()) {
       plan_.optimizer += bytes_of(tensor);
     }
+    const int averages = (recipe_.ema ? 1 : 0) + (recipe_.swa ? 1 : 0);
+    plan_.averages = averages * plan_.parameters;
     add_tied(bytes);
     if (!is_rare()) return;
     add_weights(plan_.gradients);
@@ -285,6 +287,7 @@ class Planner {
       for (std::size_t unit = begin; unit < end; ++unit) {
         const UnitProfile& one = profiles_[unit];
         costs.push_back({one.name, one.saved_bytes, one.input_bytes, 0});
+        add_flops(one);
         again.push_back(one.runs_again);
         of_one += one.runs_again ? one.input_bytes : one.saved_bytes;
       }
@@ -294,6 +297,13 @@ class Planner {
     plan_.activations = engine::peak_bytes(costs, again) + of_one * plan_.held / stages - of_one;
     if (stages > 1) plan_.activations = std::max(plan_.activations, of_one * plan_.held / stages);
     if (has(Axis::kPipe)) add_links();
+  }
+
+  void add_flops(const UnitProfile& unit) {
+    const auto micros = static_cast<double>(micros_);
+    plan_.flops.forward += micros * unit.flops.forward();
+    plan_.flops.backward += micros * unit.flops.backward();
+    if (unit.runs_again) plan_.flops.recomputed += micros * unit.flops.forward();
   }
 
   // Adds the bytes sent to the next stage and, as many, back to the previous one.

@@ -25,7 +25,13 @@ struct Traffic {
   std::int64_t calls = 0, bytes = 0;
 };
 
-// Bytes of one rank.
+// Floating-point operations of a rank in a step (lib/units/forward_flops.h).
+struct StepFlops {
+  double forward = 0, backward = 0;
+  double recomputed = 0;  // forward again, in backward
+};
+
+// Bytes of one rank, and its work.
 struct RankPlan {
   int rank = 0;
   std::vector<std::string> units;  // units that the rank runs
@@ -33,8 +39,10 @@ struct RankPlan {
   std::int64_t gathered = 0;       // parameters of other ranks that are there for a moment
   std::int64_t gradients = 0, optimizer = 0;  // gradients: those that it applies
   core::GradientPeak gradient_peak;           // with those that wait for their exchange
+  std::int64_t averages = 0;                  // EMA and SWA weights
   std::int64_t unsent = 0;                    // error-feedback residuals of gradient compression
   std::int64_t activations = 0;               // peak over all micro-batches in flight
+  StepFlops flops;
   int held = 1;  // micro-batches under way, each of one chunk of the rank's units
   std::vector<Traffic> traffic;
 };

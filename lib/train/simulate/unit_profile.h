@@ -10,6 +10,7 @@
 #include "lib/dist/fake/network.h"
 #include "lib/dist/mesh.h"
 #include "lib/train/model/learner.h"
+#include "lib/units/forward_flops.h"
 
 namespace scaletrain::train {
 
@@ -25,6 +26,7 @@ struct UnitProfile {
   std::int64_t saved_bytes = 0;  // activations that backward needs
   std::int64_t input_bytes = 0;  // inputs: all that activation checkpointing keeps
   std::int64_t inputs = 1;       // tensors that enter it
+  units::Flops flops;            // of its forward
   bool runs_again = false;
   std::vector<UnitExchange> exchanges;  // with its tensor group, by kind
   std::vector<UnitExchange> tokens;     // with the ranks that have the other experts
