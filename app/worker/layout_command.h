@@ -13,6 +13,9 @@ namespace scaletrain::app {
 //    "bytes": {"parameters", "gathered", "gradients", "unreduced", "optimizer", "averages",
 //      "unsent", "activations"},
 //    "traffic": [{"axis", "what", "kind", "ranks", "nodes", "calls", "bytes", "sent_bytes"}]}]}
+// and with --measure-mb {"machine": {"flops_per_s", "bytes_per_s"}, "measured": {"was_replayed",
+// "bytes": {"parameters", "gradients", "optimizer", "activations", "inputs", "other"}}}, the latter
+// only where rank 0's step can be taken here;
 // with a rank of each place of the pipeline; "nodes": over which the group's ranks are spread.
 int run_layout(int argc, char** argv, const Models& models);
 

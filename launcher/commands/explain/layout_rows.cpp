@@ -84,16 +84,24 @@ std::vector<Explained> copies_of_host(const Json& rank, const recipe::Offload& o
 
 }  // namespace
 
-Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node) {
+Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node,
+                const std::vector<std::string>& flags) {
   ScratchFolder scratch("scaletrain-explain-");
   const fs::path input = scratch.file("recipe.json"), output = scratch.file("layout.json");
   std::ofstream(input) << recipe::to_json(recipe);
-  const Captured done =
-      run_captured({.arguments = {worker_of(recipe), "layout", "--recipe", input.string(),
-                                  "--ranks", std::to_string(ranks), "--ranks-per-node",
-                                  std::to_string(ranks_per_node), "--out", output.string()},
-                    .variables = {}},
-                   kMeasureTimeout, &scratch.stops());
+  std::vector<std::string> words{worker_of(recipe),
+                                 "layout",
+                                 "--recipe",
+                                 input.string(),
+                                 "--ranks",
+                                 std::to_string(ranks),
+                                 "--ranks-per-node",
+                                 std::to_string(ranks_per_node),
+                                 "--out",
+                                 output.string()};
+  words.insert(words.end(), flags.begin(), flags.end());
+  const Captured done = run_captured({.arguments = std::move(words), .variables = {}},
+                                     kMeasureTimeout, &scratch.stops());
   if (done.stop_signal != 0) throw_stopped("memory and traffic", done.stop_signal);
   Json answer;
   if (done.ok()) {

@@ -16,8 +16,10 @@ struct Recipe;
 namespace scaletrain::launcher {
 
 // Asks the worker of `recipe`, which is as a run of `ranks` ranks would get it. Throws
-// core::UsageError with the last line of what the worker said.
-nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node);
+// core::UsageError with the last line of what the worker said. `flags`: further ones for the
+// worker.
+nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node,
+                                  const std::vector<std::string>& flags = {});
 
 // Rows from the worker's answer: bytes by kind of a rank of each pipeline stage, and the bytes that
 // it passes to each collective per step. State that `offload` moves off the device has rows after

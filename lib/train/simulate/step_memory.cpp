@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,18 +34,16 @@ class Measurement {
         watch_(recorder_),
         rank_(shortened(recipe, job), std::make_shared<dist::FakeNetwork>(job), models) {}
 
-  StepMemoryUse run(std::int64_t samples) {
-    const bool is_large = samples > kLarge;
-    const core::AllocationTrace small = record(is_large ? kSmall : samples);
-    const core::AllocationTrace large = is_large ? record(kLarge) : small;
-    std::optional<std::vector<std::int64_t>> peak = core::replayed_peak(small, large, samples);
-    StepMemoryUse result{.peak = {}, .was_replayed = is_large && peak.has_value()};
-    if (!peak) {
-      const core::AllocationTrace whole = record(samples);
-      peak = core::replayed_peak(whole, whole, samples);
-    }
-    std::copy(peak->begin(), peak->end(), result.peak.bytes.begin());
-    return result;
+  StepMemoryUse predict(std::int64_t samples) {
+    if (samples <= kLarge) return measure(samples);
+    const core::AllocationTrace small = record(kSmall), large = record(kLarge);
+    const auto peak = core::replayed_peak(small, large, samples);
+    return peak ? use_of(*peak, /*was_replayed=*/true) : measure(samples);
+  }
+
+  StepMemoryUse measure(std::int64_t samples) {
+    const core::AllocationTrace whole = record(samples);
+    return use_of(*core::replayed_peak(whole, whole, samples), /*was_replayed=*/false);
   }
 
   void end() {
@@ -55,6 +52,12 @@ class Measurement {
   }
 
  private:
+  static StepMemoryUse use_of(const std::vector<std::int64_t>& peak, bool was_replayed) {
+    StepMemoryUse result{.peak = {}, .was_replayed = was_replayed};
+    std::copy(peak.begin(), peak.end(), result.peak.bytes.begin());
+    return result;
+  }
+
   // Returns the allocations of a step after others of its size.
   core::AllocationTrace record(std::int64_t samples) {
     constexpr int kFirstSteps = 2;
@@ -76,9 +79,16 @@ class Measurement {
 
 StepMemoryUse predict_step_memory(const recipe::Recipe& recipe, const dist::FakeJob& job,
                                   const nn::Factories& models) {
-  const std::int64_t samples = recipe.batch.per_device;
   Measurement measurement(recipe, job, models);
-  const StepMemoryUse result = measurement.run(samples);
+  const StepMemoryUse result = measurement.predict(recipe.batch.per_device);
+  measurement.end();
+  return result;
+}
+
+StepMemoryUse measure_step_memory(const recipe::Recipe& recipe, const dist::FakeJob& job,
+                                  const nn::Factories& models) {
+  Measurement measurement(recipe, job, models);
+  const StepMemoryUse result = measurement.measure(recipe.batch.per_device);
   measurement.end();
   return result;
 }

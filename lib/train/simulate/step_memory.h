@@ -20,4 +20,8 @@ struct StepMemoryUse {
 StepMemoryUse predict_step_memory(const recipe::Recipe& recipe, const dist::FakeJob& job,
                                   const nn::Factories& models);
 
+// Measures in steps of the recipe's own micro-batch. Throws likewise.
+StepMemoryUse measure_step_memory(const recipe::Recipe& recipe, const dist::FakeJob& job,
+                                  const nn::Factories& models);
+
 }  // namespace scaletrain::train

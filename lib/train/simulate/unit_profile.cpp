@@ -205,14 +205,14 @@ class Profiler {
   // Returns the chunks into which `ranks` ranks divide a sequence.
   static std::int64_t chunks_of(std::int64_t ranks) { return ranks == 1 ? 1 : 2 * ranks; }
 
-  engine::Engine engine_of(std::vector<units::Unit> units) {
+  engine::Engine engine_of(std::vector<units::Unit> units, std::int64_t chunk) {
     return engine::Engine({.model = *learner_.model,
                            .task = *task_,
                            .precision = *learner_.precision,
                            .placement = placement_,
                            .mesh = mesh_,
                            .units = std::move(units)},
-                          recipe_.seed, {.chunk = recipe_.loss.chunk});
+                          recipe_.seed, {.chunk = chunk});
   }
 
   task::Example batch_of(const Size& size) const {
@@ -237,11 +237,13 @@ class Profiler {
         return output;
       };
     }
-    engine::Engine engine = engine_of(std::move(ones));
+    engine::Engine engine = engine_of(ones, recipe_.loss.chunk);
+    engine::Engine whole = engine_of(std::move(ones), 0);  // runs the last unit too, for its FLOPs
     std::vector<std::vector<engine::UnitCost>> costs;
     std::vector<std::vector<units::Flops>> flops_at;
     for (const Size& size : sizes_) {
       costs.push_back(engine.measure_units(batch_of(size)));
+      if (recipe_.loss.chunk > 0) whole.measure_units(batch_of(size));
       flops_at.push_back(flops);
     }
     network_.forget();
@@ -290,7 +292,7 @@ class Profiler {
       ones.push_back(attribution.of(units_[kind.unit], ones.size()));
       ones_again.push_back(again[kind.unit]);
     }
-    engine::Engine engine = engine_of(std::move(ones));
+    engine::Engine engine = engine_of(std::move(ones), recipe_.loss.chunk);
     engine.set_recomputed(ones_again);
     // Collectives by unit and kind, at each size.
     std::map<std::pair<std::size_t, FakeKind>, std::vector<UnitExchange>> found;
