@@ -59,6 +59,8 @@ void add_predict_command(CLI::App& app, const std::vector<std::string>& words, i
 // `bench memory|speed RECIPE` (bench/): what a recipe costs, as it is and with the techniques that
 // make it cheaper.
 void add_bench_command(CLI::App& app, int& exit_status);
+// `plan RECIPE` and `plan scores` (plan/): memory, time and cost of a recipe before it runs.
+void add_plan_command(CLI::App& app, int& exit_status);
 // `doctor` (doctor/): what of this machine would end a run tonight; 1 where a check failed.
 void add_doctor_command(CLI::App& app, int& exit_status);
 // `queue` and `sweep` (queue/): several runs on this machine's devices.
