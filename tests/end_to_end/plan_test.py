@@ -65,7 +65,8 @@ class PlanTest(support.RunTestCase):
     def test_what_does_not_fit_is_status_1_and_says_what_would(self):
         done = self.run_scaletrain(
             "plan", "--device", "l4", "--nproc", 8, "--most", 12, "--set", "batch={\"per_device\": 1, \"global\": 8}",
-            "--set", "parallel={\"shard\": 1}", support.ROOT / "recipes/llama_1b.json", expect=1)
+            "--set", "parallel={\"shard\": 1}", "--set", "model.depth=44",
+            support.ROOT / "recipes/llama_1b.json", expect=1)
         self.assertIn("does not fit: ", done.stdout)
         self.assertIn("fits with one of these:\n  1. ", done.stdout)
 

@@ -21,7 +21,6 @@
 #include "lib/train/rules/shard_types.h"
 #include "lib/train/simulate/copy_traffic.h"
 #include "lib/train/simulate/part_plan.h"
-#include "lib/train/simulate/unit_profile.h"
 
 namespace scaletrain::train {
 namespace {
@@ -287,7 +286,7 @@ class Planner {
       for (std::size_t unit = begin; unit < end; ++unit) {
         const UnitProfile& one = profiles_[unit];
         costs.push_back({one.name, one.saved_bytes, one.input_bytes, 0});
-        add_flops(one);
+        plan_.flops.add(one, static_cast<double>(micros_));
         again.push_back(one.runs_again);
         of_one += one.runs_again ? one.input_bytes : one.saved_bytes;
       }
@@ -297,13 +296,6 @@ class Planner {
     plan_.activations = engine::peak_bytes(costs, again) + of_one * plan_.held / stages - of_one;
     if (stages > 1) plan_.activations = std::max(plan_.activations, of_one * plan_.held / stages);
     if (has(Axis::kPipe)) add_links();
-  }
-
-  void add_flops(const UnitProfile& unit) {
-    const auto micros = static_cast<double>(micros_);
-    plan_.flops.forward += micros * unit.flops.forward();
-    plan_.flops.backward += micros * unit.flops.backward();
-    if (unit.runs_again) plan_.flops.recomputed += micros * unit.flops.forward();
   }
 
   // Adds the bytes sent to the next stage and, as many, back to the previous one.

@@ -13,6 +13,7 @@
 #include "lib/dist/fake/network.h"
 #include "lib/nn/factory.h"
 #include "lib/recipe/recipe.h"
+#include "lib/train/simulate/unit_profile.h"
 
 namespace scaletrain::train {
 
@@ -23,12 +24,6 @@ struct Traffic {
   dist::FakeKind kind = dist::FakeKind::kAllReduce;
   std::vector<int> ranks;  // ranks of the group
   std::int64_t calls = 0, bytes = 0;
-};
-
-// Floating-point operations of a rank in a step (lib/units/forward_flops.h).
-struct StepFlops {
-  double forward = 0, backward = 0;
-  double recomputed = 0;  // forward again, in backward
 };
 
 // Bytes of one rank, and its work.

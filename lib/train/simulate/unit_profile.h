@@ -34,6 +34,19 @@ struct UnitProfile {
   std::vector<UnitExchange> sums;       // context group: sums that route tokens to experts
 };
 
+// Floating-point operations of a rank in a step (lib/units/forward_flops.h).
+struct StepFlops {
+  double forward = 0, backward = 0;
+  double recomputed = 0;  // forward again, in backward
+
+  // Adds `micros` micro-batches of `unit`.
+  void add(const UnitProfile& unit, double micros) {
+    forward += micros * unit.flops.forward();
+    backward += micros * unit.flops.backward();
+    if (unit.runs_again) recomputed += micros * unit.flops.forward();
+  }
+};
+
 // One for each unit of `learner`'s model, in their order; experts that ranks share are divided, and
 // get as many tokens on each. `mesh` is one of `network`. `samples`: of
 // a micro-batch. Throws core::RecipeError, and what running the model does.
