@@ -113,21 +113,31 @@ bool can_measure(const train::JobPlan& job, double most_bytes) {
          flops / samples * 8 <= kMostFlops;
 }
 
-// Measures rank 0's step on this machine, as far as it can be taken here.
+// Peak bytes by kind of rank 0's step; null for a recipe that a CPU cannot run.
+Json measured_json(const recipe::Recipe& recipe, int ranks_per_node, const train::JobPlan& job,
+                   const Models& models) {
+  try {
+    const train::StepMemoryUse use = train::predict_step_memory(
+        recipe, {.rank = 0, .world_size = job.mesh.world_size(), .ranks_per_node = ranks_per_node},
+        models.factories);
+    Json bytes;
+    for (std::size_t kind = 0; kind < units::kMemoryKinds; ++kind) {
+      bytes[units::kMemoryKindNames.at(kind)] = use.peak.bytes.at(kind);
+    }
+    return {{"was_replayed", use.was_replayed}, {"bytes", bytes}};
+  } catch (const core::RecipeError&) {
+    return nullptr;
+  }
+}
+
+// Measures this machine, and a step of rank 0 where that can be taken here.
 void add_measured(const recipe::Recipe& recipe, int ranks_per_node, double most_bytes,
                   const train::JobPlan& job, const Models& models, Json& json) {
   const bool is_bf16 = recipe.precision.name == "bf16";
   const train::MachineSpeed machine = train::measure_machine(is_bf16 ? at::kBFloat16 : at::kFloat);
   json["machine"] = {{"flops_per_s", machine.flops_per_s}, {"bytes_per_s", machine.bytes_per_s}};
   if (!can_measure(job, most_bytes)) return;
-  const train::StepMemoryUse use = train::predict_step_memory(
-      recipe, {.rank = 0, .world_size = job.mesh.world_size(), .ranks_per_node = ranks_per_node},
-      models.factories);
-  Json bytes;
-  for (std::size_t kind = 0; kind < units::kMemoryKinds; ++kind) {
-    bytes[units::kMemoryKindNames.at(kind)] = use.peak.bytes.at(kind);
-  }
-  json["measured"] = {{"was_replayed", use.was_replayed}, {"bytes", bytes}};
+  json["measured"] = measured_json(recipe, ranks_per_node, job, models);
 }
 
 }  // namespace

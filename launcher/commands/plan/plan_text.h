@@ -11,10 +11,10 @@
 namespace scaletrain::launcher {
 
 struct PlanReport {
-  PlanTarget target;
-  Prediction prediction;
-  std::string accuracy;  // "+- 6 % in 12 runs", or that the device has no score yet
-  std::string heading;   // of `changes`
+  PlanTarget target{};
+  Prediction prediction{};
+  std::string accuracy{};  // "+- 6 % in 12 runs", or that the device has no score yet
+  std::string heading{};   // of `changes`
   std::vector<RankedVariant> changes{};
 };
 

@@ -24,7 +24,7 @@ constexpr double kGiga = 1e9, kSecondsOfHour = 3600;
 
 // Limits and speeds of the device that is planned for.
 struct Machine {
-  DeviceSpeed speed;
+  DeviceSpeed speed{};
   double memory_bytes = 0;
   double watts = 0;
   std::optional<double> peak_flops{};
@@ -130,7 +130,7 @@ std::vector<MemoryShare> with_reserve(std::vector<MemoryShare> shares, const Pla
 // The replayed peak of the worker, on a CPU.
 std::optional<std::vector<MemoryShare>> replayed(const Json& layout, const PlanTarget& target) {
   const auto found = layout.find("measured");
-  if (!target.is_cpu() || found == layout.end()) return std::nullopt;
+  if (!target.is_cpu() || found == layout.end() || !found->is_object()) return std::nullopt;
   std::vector<MemoryShare> shares;
   for (const auto& [kind, bytes] : found->at("bytes").items()) {
     shares.push_back({kind, bytes.get<double>()});

@@ -31,11 +31,11 @@ struct PlanTarget {
 };
 
 struct Prediction {
-  MemoryFit memory;  // of the rank that needs most
+  MemoryFit memory{};  // of the rank that needs most
   bool memory_was_measured = false;
-  StepTime time;  // of the slowest rank
-  RunCost cost;
-  SavePlan saves;
+  StepTime time{};  // of the slowest rank
+  RunCost cost{};
+  SavePlan saves{};
   double mtbf_hours = 0;
   std::int64_t steps = 0;  // 0: unknown
   std::int64_t global_batch = 0;

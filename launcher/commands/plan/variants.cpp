@@ -79,12 +79,15 @@ std::vector<Layout> with_shards(const Layout& layout, int ranks, int nproc) {
   return result;
 }
 
-std::vector<Layout> all_layouts(int ranks, int nproc) {
+std::vector<Layout> all_layouts(const recipe::Recipe& recipe, int ranks, int nproc) {
+  const bool has_experts = recipe.model.options.contains("experts");
+  const bool has_tokens = recipe::reads_tokens(recipe.model);
   std::vector<Layout> layouts;
   for (const int pipeline : sizes_up_to(ranks, ranks)) {
     for (const int tensor : sizes_up_to(nproc, nproc)) {
-      for (const int context : sizes_up_to(nproc / tensor, nproc / tensor)) {
-        for (const int expert : sizes_up_to(nproc, nproc)) {
+      const int inside = nproc / tensor;
+      for (const int context : sizes_up_to(has_tokens ? inside : 1, inside)) {
+        for (const int expert : sizes_up_to(has_experts ? nproc : 1, nproc)) {
           const Layout layout{
               .pipeline = pipeline, .context = context, .tensor = tensor, .expert = expert};
           if (ranks % layout.model_ranks() != 0) continue;
@@ -135,7 +138,7 @@ std::vector<Variant> technique_variants(const recipe::Recipe& recipe, int ranks)
 
 std::vector<Variant> layout_variants(const recipe::Recipe& recipe, int ranks, int nproc) {
   std::vector<Layout> layouts;
-  for (Layout layout : all_layouts(ranks, nproc)) {
+  for (Layout layout : all_layouts(recipe, ranks, nproc)) {
     for (const bool recomputes : {false, true}) {
       for (const bool offloads : {false, true}) {
         layout.recomputes = recomputes;
