@@ -133,6 +133,11 @@ void DataParallel::zero_grad() {
   }
 }
 
+core::GradientPeak DataParallel::gradient_peak(bool accumulates) const {
+  return core::bucketed_gradients(bytes_of(impl_->parameters), impl_->reducer != nullptr,
+                                  accumulates);
+}
+
 BucketLayout DataParallel::layout() const { return impl_->layout; }
 
 }  // namespace scaletrain::parallel

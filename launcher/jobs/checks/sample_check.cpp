@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -171,6 +172,11 @@ std::optional<std::int64_t> samples_of(const recipe::Source& source, const Index
 std::string lower_extension(const fs::path& file) {
   const std::string extension = core::lower_case(file.extension().string());
   return extension.empty() ? "" : extension.substr(1);
+}
+
+std::optional<std::int64_t> training_images(const recipe::Recipe& recipe) {
+  if (recipe.data.samples_per_epoch > 0) return recipe.data.samples_per_epoch;
+  return samples_of(recipe.data.train, std::numeric_limits<std::int64_t>::max());
 }
 
 // An empty set is reported by the workers, with its place.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/plan/gradient_memory.h"
 #include "lib/parallel/placement.h"
 #include "lib/train/simulate/copy_traffic.h"
 #include "lib/units/named_parameter.h"
@@ -35,6 +36,7 @@ struct PartPlan {
   std::int64_t bytes = 0;                    // its shards of all blocks
   std::int64_t together = 0;                 // peak bytes of unsharded blocks
   PartTraffic gathers, scatters;             // parameters; gradients
+  core::GradientPeak gradients;              // with blocks that are filled or reduced
   std::vector<CopyBucket> copies;            // all-reduces with ranks that have the same shards
 };
 

@@ -16,7 +16,7 @@ std::string megabytes(std::int64_t bytes);
 // Bytes of tensors at their highest, as far as a step came.
 struct StepMemory {
   std::int64_t parameters = 0, optimizer = 0;  // persistent bytes; parameters include buffers
-  std::int64_t gradients = 0;                  // bytes of the parameters' gradients
+  std::int64_t gradients = 0;                  // peak of the parameters' gradients in backward
   std::int64_t activations = 0;                // 0: not known
   bool on_device = false;                      // true: GPU memory
   std::size_t units = 0;                       // number of the model's units

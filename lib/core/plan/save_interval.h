@@ -1,7 +1,7 @@
 // Optimal checkpoint interval for a given rate of failures.
 #pragma once
 
-namespace scaletrain::train {
+namespace scaletrain::core {
 
 // Returns the time between two saves, in seconds, that loses the least training time to saving and
 // to repeated work. A save takes `cost_s`; failures come every `mtbf_s` on average. The formula is
@@ -10,4 +10,4 @@ namespace scaletrain::train {
 // term is Young's (1974).
 double best_interval(double cost_s, double mtbf_s);
 
-}  // namespace scaletrain::train
+}  // namespace scaletrain::core

@@ -1,9 +1,11 @@
-#include "lib/train/rules/save_interval.h"
+#include "lib/core/plan/save_interval.h"
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+
 using doctest::Approx;
-using scaletrain::train::best_interval;
+using scaletrain::core::best_interval;
 
 namespace {
 
