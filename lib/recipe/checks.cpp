@@ -54,16 +54,6 @@ void check_context(const Recipe& recipe, const Node& tree, Problems& problems) {
   }
 }
 
-void check_histograms(const Recipe& recipe, const Node& tree, Problems& problems) {
-  const Parallel& parallel = recipe.parallel;
-  const bool is_divided =
-      parallel.shard > 1 || parallel.pipeline > 1 || parallel.tensor > 1 || parallel.expert > 1;
-  if (!recipe.log.histograms || !is_divided) return;
-  problems.add(written_at(tree, {"log", "histograms"}), "/log/histograms",
-               "needs all parameters on rank 0, and /parallel divides them over ranks",
-               "leave it out, or train without parallel.shard, pipeline, tensor and expert");
-}
-
 // In steps of which an epoch has more at first than later.
 bool counts_epochs(const Schedule& schedule) {
   const auto is_in_epochs = [](const std::optional<Duration>& duration) {
@@ -144,7 +134,7 @@ void check_between_keys(const Recipe& recipe, const Node& tree, Problems& proble
     check(recipe.parallel, recipe.batch, tree, problems);
   }
   if (problems.none_under("/log") && problems.none_under("/parallel")) {
-    check_histograms(recipe, tree, problems);
+    check(recipe.log, recipe.parallel, tree, problems);
   }
   if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
   if (problems.none_under("/precision")) check_device(recipe, tree, problems);
