@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "lib/track/feed/sink.h"
 #include "lib/track/record.h"
 
 namespace scaletrain::track {
@@ -17,20 +18,6 @@ struct ExportOptions {
   std::filesystem::path textfile_folder{};  // Prometheus textfile; "": RUN/export
 };
 
-class Exporter {
- public:
-  virtual ~Exporter() = default;
-
-  // Writes records in the order of metrics.jsonl. Throws core::Error: none of them counts as
-  // written then.
-  virtual void write(std::span<const Record> records) = 0;
-
-  // Called once, when the run has ended. Throws core::Error.
-  virtual void finish() {}
-
-  // Descriptor of a socket: serve() is called when it is readable; -1: there is none.
-  virtual int socket() const { return -1; }
-  virtual void serve() {}
-};
+using Exporter = Sink<Record>;
 
 }  // namespace scaletrain::track

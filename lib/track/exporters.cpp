@@ -6,18 +6,21 @@
 
 #include "lib/core/error.h"
 #include "lib/track/csv_file.h"
+#include "lib/track/mlflow.h"
+#include "lib/track/mlperf.h"
 #include "lib/track/prometheus.h"
 #include "lib/track/tensorboard.h"
+#include "lib/track/trackio.h"
 #include "lib/track/wandb.h"
 
 namespace scaletrain::track {
 namespace {
 
 constexpr std::array kRows{
-    ExporterRow{"tensorboard", make_tensorboard},
-    ExporterRow{"csv", make_csv},
-    ExporterRow{"prometheus", make_prometheus},
-    ExporterRow{"wandb", make_wandb},
+    ExporterRow{"tensorboard", make_tensorboard}, ExporterRow{"csv", make_csv},
+    ExporterRow{"prometheus", make_prometheus},   ExporterRow{"wandb", make_wandb},
+    ExporterRow{"mlflow", make_mlflow, 64, true}, ExporterRow{"trackio", make_trackio},
+    ExporterRow{"mlperf", make_mlperf},
 };
 
 }  // namespace
