@@ -22,6 +22,12 @@ bool may_pass(long status) {
   return status == kTimeout || status == kTooMany || status >= kServerError;
 }
 
+// "https://host" of "https://host/path?query".
+std::string host_of(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  return scheme == std::string::npos ? "" : url.substr(0, url.find_first_of("/?#", scheme + 3));
+}
+
 // "HTTP 400", with MLflow's field "message" where the answer has one.
 std::string found_text(const JsonAnswer& answer) {
   std::string text = fmt::format("HTTP {}", answer.status);
@@ -41,9 +47,10 @@ SendHttp http_sender(const std::string& ca_file) {
   };
 }
 
-JsonServer::JsonServer(std::string url, std::map<std::string, std::string> headers, SendHttp send)
+JsonServer::JsonServer(std::string url, std::map<std::string, std::string> headers, SendHttp send,
+                       Shows shows)
     : url_(std::move(url)),
-      place_(core::shown_path(url_)),
+      place_(core::shown_path(shows == Shows::kHost ? host_of(url_) : url_)),
       headers_(std::move(headers)),
       send_(std::move(send)) {}
 

@@ -25,9 +25,13 @@ struct JsonAnswer {
 
 class JsonServer {
  public:
+  // Parts of the address that messages show: a path may hold a secret.
+  enum class Shows { kPath, kHost };
+
   // `url` without a slash at its end; `headers` are sent with each request. Without "Authorization"
   // among them, and without a user in `url`, the credentials of the host in ~/.netrc are used.
-  JsonServer(std::string url, std::map<std::string, std::string> headers, SendHttp send);
+  JsonServer(std::string url, std::map<std::string, std::string> headers, SendHttp send,
+             Shows shows = Shows::kPath);
 
   // Throws TryAgain if no whole answer came, or one that may pass: 408, 429 or 5xx. Throws
   // core::StorageError if no other try can help.
