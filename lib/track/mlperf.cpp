@@ -3,11 +3,14 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "lib/core/clock.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/text/json_text.h"
 #include "lib/track/append_file.h"
 #include "lib/track/run_config.h"
@@ -21,18 +24,30 @@ constexpr const char* kPointInTime = "POINT_IN_TIME";
 constexpr const char* kIntervalStart = "INTERVAL_START";
 constexpr const char* kIntervalEnd = "INTERVAL_END";
 
-struct RecipeKey {
+constexpr std::int64_t kMaxStartBytes = 1 << 20;
+
+struct RunKey {
+  const char* file;  // of the run folder
   const char* pointer;
   const char* key;
 };
 
-// Values of the recipe that MLPerf asks for.
-constexpr std::array kRecipeKeys{
-    RecipeKey{"/seed", "seed"},
-    RecipeKey{"/batch/global", "global_batch_size"},
-    RecipeKey{"/optimizer/name", "opt_name"},
-    RecipeKey{"/optimizer/lr", "opt_base_learning_rate"},
+// Values of a run that MLPerf asks for.
+constexpr std::array kRunKeys{
+    RunKey{"recipe.json", "/seed", "seed"},
+    RunKey{"start.json", "/batch/global", "global_batch_size"},
+    RunKey{"recipe.json", "/optimizer/name", "opt_name"},
+    RunKey{"recipe.json", "/optimizer/lr", "opt_base_learning_rate"},
 };
+
+// A file of the run folder; null if it is absent or no JSON.
+Json json_of(const std::filesystem::path& file) {
+  std::error_code absent;
+  if (!std::filesystem::exists(file, absent)) return nullptr;
+  const Json json = Json::parse(core::read_file(file, kMaxStartBytes, core::ExitCode::kStorage),
+                                nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? Json(nullptr) : json;
+}
 
 const Field* find_field(const Record& record, const char* name) {
   for (const Field& field : record.fields) {
@@ -79,11 +94,11 @@ class Mlperf : public Exporter {
  private:
   std::string first_lines(double time) const {
     std::string lines;
-    const Json recipe = run_recipe(options_.run);
-    for (const auto& [pointer, key] : kRecipeKeys) {
+    for (const auto& [file, pointer, key] : kRunKeys) {
+      const Json json = json_of(options_.run / file);
       const Json::json_pointer place(pointer);
-      if (!recipe.contains(place) || recipe.at(place).is_null()) continue;
-      lines += mlperf_line({time, kPointInTime, key}, recipe.at(place), Json::object());
+      if (!json.contains(place) || !json.at(place).is_primitive()) continue;
+      lines += mlperf_line({time, kPointInTime, key}, json.at(place), Json::object());
     }
     return lines + mlperf_line({time, kIntervalStart, "run_start"}, nullptr, Json::object());
   }
