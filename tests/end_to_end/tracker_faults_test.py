@@ -1,4 +1,5 @@
 """Faults of trackers: the exporter ends by itself, counts what was lost, and a run is as without it."""
+import contextlib
 import json
 import os
 import resource
@@ -66,8 +67,8 @@ class FaultsTest(support.RunTestCase):
         self.addCleanup(server.close)
         return server
 
-    def assert_warned_once(self, lines, start):
-        self.assertEqual(1, sum(line.startswith(f"warning: {start}") for line in lines), lines)
+    def assert_warned_once(self, lines, start, times=1):
+        self.assertEqual(times, sum(line.startswith(f"warning: {start}") for line in lines), lines)
 
     def test_a_server_that_is_away_loses_nothing_and_gets_all_of_it_later(self):
         for fault in ("refused", "latency", "cut", "error"):
@@ -77,7 +78,8 @@ class FaultsTest(support.RunTestCase):
                 away = f"http://127.0.0.1:{port}" if fault == "refused" else server.url
                 export = Export(self)
                 lines = export.lines("--to", "mlflow", env={"MLFLOW_TRACKING_URI": away})
-                self.assert_warned_once(lines, "export to mlflow: " + away)
+                # An answer that is still awaited is no failure yet.
+                self.assert_warned_once(lines, "export to mlflow: " + away, 0 if fault == "latency" else 1)
                 self.assertIn("exported 20 records to mlflow (20 unsent)", lines)
                 self.assertIn(f"send the rest with: scaletrain export --once --run {export.run} --to mlflow", lines)
                 server.fault = None
@@ -125,7 +127,7 @@ class FaultsTest(support.RunTestCase):
                 url = f"http://127.0.0.1:{port}" if fault == "refused" else server.url
                 export = Export(self)
                 lines = export.lines("--webhook", url + "/hook")
-                self.assert_warned_once(lines, f"events to webhook: {url}: ")
+                self.assert_warned_once(lines, f"events to webhook: {url}: ", 0 if fault == "latency" else 1)
                 self.assertIn("sent 2 events to webhook (2 lost)", lines)
                 shutil.rmtree(export.run)
 
@@ -179,20 +181,17 @@ class FaultsTest(support.RunTestCase):
     def has_all_files(self, export, count):
         """True if each file exporter has written its first records."""
         folder = export.run / "export"
-        events = list((folder / "tensorboard").glob("events.*"))
-        offline = list((folder / "wandb").glob("*/*.wandb"))
         try:
-            with sqlite3.connect(f"file:{folder}/trackio/scaletrain.db?mode=ro", uri=True) as database:
-                rows, = database.execute("SELECT count(*) FROM metrics").fetchone()
-        except sqlite3.OperationalError:
+            with contextlib.closing(sqlite3.connect(f"file:{folder}/trackio/scaletrain.db?mode=ro", uri=True)) as data:
+                rows, = data.execute("SELECT count(*) FROM metrics").fetchone()
+            events, = (folder / "tensorboard").glob("events.*")
+            offline, = (folder / "wandb").glob("*/*.wandb")
+            return (rows == count and len((folder / "metrics.csv").read_text().splitlines()) == count + 1
+                    and len((folder / "mlperf.log").read_text().splitlines()) > count
+                    and (folder / "scaletrain_run.prom").exists()
+                    and events.stat().st_size > 1000 and offline.stat().st_size > 1000)
+        except (sqlite3.OperationalError, FileNotFoundError, ValueError):  # some are not there yet
             return False
-        finally:
-            if "database" in locals():
-                database.close()
-        return (rows == count and len((folder / "metrics.csv").read_text().splitlines()) == count + 1
-                and len((folder / "mlperf.log").read_text().splitlines()) > count
-                and (folder / "scaletrain_run.prom").exists()
-                and events and events[0].stat().st_size > 1000 and offline and offline[0].stat().st_size > 1000)
 
     def test_a_folder_that_is_removed_loses_what_comes_afterwards(self):
         export = Export(self)

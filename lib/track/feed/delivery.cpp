@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "lib/core/error.h"
@@ -20,13 +18,6 @@ constexpr milliseconds kFirstPause{500};
 constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kEndingPause{200};
 constexpr int kMostDoublings = 6;
-
-// Complete lines of a file from byte `offset` on.
-std::int64_t count_lines(const std::filesystem::path& path, std::uintmax_t offset) {
-  std::ifstream file(path, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(offset));
-  return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
-}
 
 }  // namespace
 
@@ -102,6 +93,11 @@ void Delivery::pause() {
   not_before_ = core::now() + (is_ending_ ? kEndingPause : std::min(wanted, kLongestPause));
 }
 
-std::int64_t Delivery::count() const { return read_ + count_lines(options_.file, offset_); }
+std::int64_t Delivery::count() const {
+  std::int64_t count = read_;
+  observe::LineFollower rest(options_.file, offset_);
+  rest.read([] {}, [&](const nlohmann::ordered_json& line) { count += items_in(line); });
+  return count;
+}
 
 }  // namespace scaletrain::track

@@ -48,7 +48,7 @@ class Delivery {
   virtual int socket() const = 0;
   virtual void serve() = 0;
 
-  // Items that were read from the file, with those that wait in lines not read yet.
+  // Items of the file: those that were read, and those of lines that were not.
   std::int64_t count() const;
   std::int64_t written() const { return written_; }
   std::int64_t lost() const { return lost_; }
@@ -61,7 +61,8 @@ class Delivery {
 
   virtual void make_sink() = 0;                                      // unless it is there
   virtual void drop_sink() = 0;                                      // and its items
-  virtual std::int64_t add(const nlohmann::ordered_json& line) = 0;  // items that the line holds
+  virtual std::int64_t add(const nlohmann::ordered_json& line) = 0;  // returns the line's items
+  virtual std::int64_t items_in(const nlohmann::ordered_json& line) const = 0;  // any thread
   virtual void write_items() = 0;
   virtual void clear_items() = 0;
   virtual void finish_sink() = 0;
@@ -88,6 +89,7 @@ class Delivery {
 template <class Item>
 class SinkDelivery : public Delivery {
  public:
+  // May be called from several threads at once.
   using Parse = std::function<std::vector<Item>(const nlohmann::ordered_json& line)>;
   using Make = std::function<std::unique_ptr<Sink<Item>>()>;
 
@@ -111,6 +113,9 @@ class SinkDelivery : public Delivery {
     std::vector<Item> items = parse_(line);
     for (Item& item : items) items_.push_back(std::move(item));
     return static_cast<std::int64_t>(items.size());
+  }
+  std::int64_t items_in(const nlohmann::ordered_json& line) const override {
+    return static_cast<std::int64_t>(parse_(line).size());
   }
   void write_items() override { sink_->write(items_); }
   void clear_items() override { items_.clear(); }
