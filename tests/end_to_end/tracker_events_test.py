@@ -101,24 +101,27 @@ class TrackerEventsTest(support.RunTestCase):
                     if file.is_file():
                         self.assertNotIn(SECRET.encode(), file.read_bytes(), file)
 
-    def test_events_of_a_run_that_fails_starts_again_and_finishes(self):
+    def test_events_of_a_run_that_fails_starts_again_and_is_resumed(self):
         out = self.folder / "events.jsonl"
+        run = self.folder / "eventful"
+        hook = {"HOOK": self.server.url + "/hook"}
         path = self.recipe("eventful", steps=12, checkpoint={"every": {"steps": 5}, "async": False}, log={
             "every": {"steps": 1}, "webhook": "env:HOOK", "on_event": f"cat >> {out}"})
-        error = self.launch(path, "--nproc", 1, "--max-restarts", 1, SCALETRAIN_FAULT="kill@8",
-                            HOOK=self.server.url + "/hook")
-        by_command = lines_of(out)
-        self.assertEqual(by_command, self.server.events)
-        names = [event["event"] for event in by_command]
-        self.assertEqual(["start", "checkpoint", "failure", "restart", "checkpoint"], names[:5])
-        self.assertEqual("end", names[-1])
-        self.assertIn(f"sent {len(names)} events to webhook, on_event\n", error)
-        failure, end = by_command[2], by_command[-1]
-        self.assertEqual(("eventful", 0, "SIGKILL"), (failure["run"], failure["rank"], failure["signal"]))
-        self.assertTrue(failure["text"].startswith("eventful: failed"), failure)
-        self.assertEqual(("finished", 12), (end["result"], end["step"]))
+        error = self.launch(path, "--nproc", 1, "--max-restarts", 1, expect=137, SCALETRAIN_FAULT="kill@8", **hook)
+        first = lines_of(out)
+        self.assertEqual(["start", "checkpoint", "failure", "restart", "failure", "end"],
+                         [event["event"] for event in first])
+        self.assertIn("sent 6 events to webhook, on_event\n", error)
+        self.assertEqual(("eventful", 0, "SIGKILL"), tuple(first[2][key] for key in ("run", "rank", "signal")))
+        self.assertTrue(first[2]["text"].startswith("eventful: failed"), first[2])
+        self.assertEqual("failed", first[-1]["result"])
+        self.launch(run, command="resume", **hook)
+        second = lines_of(out)[len(first):]
+        self.assertEqual(("start", 5), (second[0]["event"], second[0]["step"]))
+        self.assertEqual(("end", "finished", 12), tuple(second[-1][key] for key in ("event", "result", "step")))
+        self.assertEqual(first + second, self.server.events)
         self.assertNotIn(SECRET, out.read_text())
-        self.assertNotIn(self.server.url, (self.folder / "eventful/recipe.json").read_text())
+        self.assertNotIn(self.server.url, (run / "recipe.json").read_text())
 
     def test_a_job_that_fails_for_good_or_is_stopped_ends_too(self):
         out = self.folder / "names"
