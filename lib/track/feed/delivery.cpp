@@ -33,6 +33,7 @@ void Delivery::pump(bool is_ending) {
   while (held_ > 0 || read_batch()) {
     if (!write_batch()) return;
   }
+  if (attempt([this] { pump_more(); }) == Outcome::kAgain) return;
   is_drained_ = true;
 }
 

@@ -66,6 +66,8 @@ class Delivery {
   virtual void write_items() = 0;
   virtual void clear_items() = 0;
   virtual void finish_sink() = 0;
+  // Passes on other files of the run; called with the sink there, when all items were passed on.
+  virtual void pump_more() {}
 
  private:
   bool read_batch();
@@ -120,6 +122,8 @@ class SinkDelivery : public Delivery {
   void write_items() override { sink_->write(items_); }
   void clear_items() override { items_.clear(); }
   void finish_sink() override { sink_->finish(); }
+
+  Sink<Item>& sink() { return *sink_; }  // in pump_more()
 
  private:
   Parse parse_;
