@@ -12,7 +12,6 @@
 
 #include "app/worker/torch_error.h"
 #include "lib/core/disk/disk.h"
-#include "lib/core/log.h"
 #include "lib/core/text/command_line.h"
 #include "lib/recipe/load.h"
 #include "lib/train/simulate/job_plan.h"
@@ -155,7 +154,7 @@ int run_layout(int argc, char** argv, const Models& models) {
   app.add_option("--threads", threads, "of each rank, for what is measured");
   app.add_option("--out", out, "where the answer is written")->required();
   if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
-  try {
+  return run_translated(0, [&] {
     const recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
     const train::JobPlan job = train::plan_job(recipe, ranks, models.factories);
     Json json = job_json(job, ranks_per_node);
@@ -165,14 +164,7 @@ int run_layout(int argc, char** argv, const Models& models) {
       add_measured(recipe, ranks_per_node, measure_mb * kMega, job, models, json);
     }
     core::write_durably(core::system_disk(), out, json.dump() + "\n");
-  } catch (const core::Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const auto ours = translate(error, 0);
-    core::log_line(ours->what());
-    return static_cast<int>(ours->exit_code());
-  }
-  return 0;
+  });
 }
 
 }  // namespace scaletrain::app
