@@ -43,7 +43,7 @@ class RunMedia {
   RunMedia(std::filesystem::path run, int attempt,
            std::shared_ptr<core::Housekeeping> housekeeping);
 
-  // Of each name but "train/batch" the newest kKeptPictures of this process are kept.
+  // Keeps the newest kKeptPictures of each name that this process wrote, and every "train/batch".
   void write(const PictureRecord& picture, std::string_view png);
   void write(std::int64_t step, const std::vector<HistogramRecord>& histograms);
 

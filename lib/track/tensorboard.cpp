@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
@@ -136,26 +137,21 @@ class TensorBoard : public Exporter {
   }
 
   void write_picture(const Picture& picture) override {
-    if (picture.attempt < attempt_) return;
-    const std::string png =
-        core::read_file(run_ / "media" / picture.file, kMaxPictureBytes, core::ExitCode::kStorage);
-    std::int64_t attempt = attempt_;
-    std::string events = begin_attempt(attempt, picture);
-    events += tf_record(image_event(picture, png));
+    const fs::path file = run_ / "media" / picture.file;
+    std::error_code absent;
+    if (is_void(picture) || !fs::exists(file, absent)) return;  // old ones are removed
+    const std::string png = core::read_file(file, kMaxPictureBytes, core::ExitCode::kStorage);
+    std::string events = tf_record(image_event(picture, png));
     if (!picture.captions.empty()) {
       events +=
           tf_record(text_event(picture.time, picture.name, caption_table(picture), picture.step));
     }
-    file_.append(events);
-    attempt_ = attempt;
+    append_of(picture, events);
   }
 
   void write_histograms(const Histograms& histograms) override {
-    if (histograms.attempt < attempt_) return;
-    std::int64_t attempt = attempt_;
-    const std::string restart = begin_attempt(attempt, histograms);
-    file_.append(restart + tf_record(histograms_event(histograms)));
-    attempt_ = attempt;
+    if (is_void(histograms)) return;
+    append_of(histograms, tf_record(histograms_event(histograms)));
   }
 
   void finish() override {
@@ -167,15 +163,33 @@ class TensorBoard : public Exporter {
  private:
   // The event that makes the steps of an earlier attempt void; "" in the attempt that was begun.
   template <class Item>
-  static std::string begin_attempt(std::int64_t& attempt, const Item& first) {
+  std::string begin_attempt(std::int64_t& attempt, const Item& first) {
     if (first.attempt <= attempt) return "";
     attempt = first.attempt;
+    begun_.emplace(attempt, first.step);
     return tf_record(restart_event(first.time, first.step));
+  }
+
+  // True if a later attempt repeats the item's step. A run that is exported anew has its pictures
+  // after all of its records.
+  template <class Item>
+  bool is_void(const Item& item) const {
+    return std::any_of(begun_.upper_bound(item.attempt), begun_.end(),
+                       [&](const auto& later) { return later.second <= item.step; });
+  }
+
+  template <class Item>
+  void append_of(const Item& item, const std::string& events) {
+    std::int64_t attempt = attempt_;
+    const std::string restart = begin_attempt(attempt, item);
+    file_.append(restart + events);
+    attempt_ = attempt;
   }
 
   fs::path run_;
   AppendFile file_;
-  std::int64_t attempt_ = -1;  // newest one that was written
+  std::int64_t attempt_ = -1;                   // newest one that was written
+  std::map<std::int64_t, std::int64_t> begun_;  // attempts, with their first steps
 };
 
 }  // namespace

@@ -53,8 +53,9 @@ TEST_CASE("an exporter that fails warns once, counts what it lost, and leaves th
 
 TEST_CASE("a picture that cannot be exported is a warning and counts as lost") {
   Exported run;
+  run.write("media/broken.png/file", "a folder in the place of the picture");
   Exports exports = run.make({"tensorboard", "csv"});
-  exports.write_picture({.name = "train/batch", .file = "absent.png", .captions = {}});
+  exports.write_picture({.name = "train/batch", .file = "broken.png", .captions = {}});
   exports.write_histograms({.all = {}});
   CHECK(exports.summary() == "exported 0 records to tensorboard (1 lost), csv");
   REQUIRE(run.warnings.size() == 1);

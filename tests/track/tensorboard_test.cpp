@@ -70,35 +70,43 @@ TEST_CASE("pictures, their captions and histograms are events of their step and 
   const test::TemporaryFolder folder;
   folder.write("media/step-00000001-train-batch.png", "a picture");
   const auto exporter = make_tensorboard({.run = folder.path, .name = "run"});
-  const Picture picture{.name = "train/batch",
-                        .file = "step-00000001-train-batch.png",
-                        .attempt = 0,
-                        .step = 1,
-                        .time = 100.5,
-                        .columns = 2,
-                        .captions = {"cat", "dog|wolf", "fox"}};
+  Picture picture{.name = "train/batch",
+                  .file = "step-00000001-train-batch.png",
+                  .attempt = 0,
+                  .step = 1,
+                  .time = 100.5,
+                  .columns = 2,
+                  .captions = {"cat", "dog|wolf", "fox"}};
   const Histograms histograms{
       .attempt = 1, .step = 2, .time = 101.5, .all = {{.name = "weights/w", .counts = {1}}}};
   exporter->write_picture(picture);
   exporter->write_histograms(histograms);
-  exporter->write_picture(picture);  // of the earlier attempt
+  exporter->write_picture(picture);  // its step is not repeated
+  picture.step = 2;
+  exporter->write_picture(picture);  // the later attempt began with this step
   exporter->finish();
   const std::vector<std::string> events = event_messages(folder.read(event_file(folder.path)));
-  REQUIRE(events.size() == 7);
+  REQUIRE(events.size() == 9);
+  picture.step = 1;
   CHECK(events[1] == restart_event(100.5, 1));
   CHECK(events[2] == image_event(picture, "a picture"));
   CHECK(events[3] ==
         text_event(100.5, "train/batch", "| cat | dog/wolf |\n|---|---|\n| fox |\n", 1));
   CHECK(events[4] == restart_event(101.5, 2));
   CHECK(events[5] == histograms_event(histograms));
-  CHECK(events[6].find("_hparams_/session_end_info") != std::string::npos);
+  CHECK(events[6] == events[2]);
+  CHECK(events[8].find("_hparams_/session_end_info") != std::string::npos);
 }
 
-TEST_CASE("a picture whose file is missing is an error of the exporter") {
+TEST_CASE("a picture that was removed is left out, and one that cannot be read is an error") {
   const test::TemporaryFolder folder;
+  folder.write("media/broken.png/file", "a folder in the place of the picture");
   const auto exporter = make_tensorboard({.run = folder.path, .name = "run"});
-  CHECK_THROWS_AS(exporter->write_picture({.name = "a", .file = "absent.png", .captions = {}}),
-                  core::Error);
+  exporter->write_picture({.name = "val/worst", .file = "removed.png", .captions = {}});
+  CHECK(event_messages(folder.read(event_file(folder.path))).size() == 1);  // the version
+  CHECK_THROWS_AS(
+      exporter->write_picture({.name = "val/worst", .file = "broken.png", .captions = {}}),
+      core::Error);
 }
 
 }  // namespace scaletrain::track

@@ -5,9 +5,9 @@
 
 namespace scaletrain::launcher {
 
-// Of RUN/media (docs/reference/media.md) the newest picture of each name: {"name", "step",
-// "columns", "captions", "image"}, where `image` is a data: URL. One whose file is missing, too
-// large or no PNG is left out.
+// Returns the newest picture of each name in RUN/media (docs/reference/media.md): {"name", "step",
+// "columns", "captions", "image"}, where `image` is a data: URL. A picture whose file is missing,
+// too large or no PNG is left out.
 RunJson pictures_of(const RunRecord& run);
 
 }  // namespace scaletrain::launcher

@@ -2,8 +2,8 @@
 // batch as the model sees it, and the most confident mistakes of each evaluation.
 //
 // Rank 0 takes them from its own samples and writes them; another rank does nothing. A task that
-// reads no images has none, and mistakes are those of single-label classification on a rank with
-// all units and all logits.
+// reads no images has none. Mistakes need single-label classification and a rank with all units and
+// all logits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,14 +33,14 @@ class Pictures {
   // Call with every prepared training batch; the first one of a run is written.
   void batch(const task::Example& example);
 
-  // For evaluate(): collects the most confident mistakes from the beginning. Does not wait for the
-  // device.
+  // Returns a watcher for evaluate() that collects the most confident mistakes anew. It does not
+  // wait for the device.
   Watcher watcher();
   // Writes what the watcher collected in the evaluation of `split`; `step`: that of the model.
   void write_mistakes(const std::string& split, std::int64_t step);
 
  private:
-  // Of the samples so far, on the device; undefined before the first batch.
+  // Most confident mistakes so far, on the device; undefined before the first batch.
   struct Mistakes {
     at::Tensor confidence, images, labels, predicted;
   };
