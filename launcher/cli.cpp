@@ -137,6 +137,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   add_eval_command(app, ours, exit_status);
   add_predict_command(app, ours, exit_status);
   add_bench_command(app, exit_status);
+  add_plan_command(app, exit_status);
   add_status_command(app, exit_status);
   add_report_command(app, exit_status);
   add_compare_command(app, exit_status);

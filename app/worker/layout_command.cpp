@@ -1,6 +1,9 @@
 #include "app/worker/layout_command.h"
 
+#include <ATen/Parallel.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -13,6 +16,8 @@
 #include "lib/core/text/command_line.h"
 #include "lib/recipe/load.h"
 #include "lib/train/simulate/job_plan.h"
+#include "lib/train/simulate/machine_speed.h"
+#include "lib/train/simulate/step_memory.h"
 
 namespace scaletrain::app {
 namespace {
@@ -59,11 +64,17 @@ Json rank_json(const train::RankPlan& rank, int ranks_per_node) {
   return {{"rank", rank.rank},
           {"units", {rank.units.front(), rank.units.back(), rank.units.size()}},
           {"held", rank.held},
+          {"flops",
+           {{"forward", rank.flops.forward},
+            {"backward", rank.flops.backward},
+            {"recomputed", rank.flops.recomputed}}},
           {"bytes",
            {{"parameters", rank.parameters},
             {"gathered", rank.gathered},
             {"gradients", rank.gradients},
+            {"unreduced", std::max<std::int64_t>(0, rank.gradient_peak.backward - rank.gradients)},
             {"optimizer", rank.optimizer},
+            {"averages", rank.averages},
             {"unsent", rank.unsent},
             {"activations", rank.activations}}},
           {"traffic", traffic}};
@@ -86,21 +97,74 @@ Json job_json(const train::JobPlan& job, int ranks_per_node) {
   return json;
 }
 
+double state_bytes(const train::RankPlan& rank) {
+  const std::int64_t gradients = std::max(rank.gradient_peak.backward, rank.gradient_peak.exchange);
+  return static_cast<double>(rank.parameters + rank.gathered + gradients + rank.optimizer +
+                             rank.averages);
+}
+
+// True if rank 0's steps can be taken here in about a minute and `most_bytes` of memory.
+bool can_measure(const train::JobPlan& job, double most_bytes) {
+  constexpr double kMostFlops = 1e12;  // of a step with 8 samples
+  const train::RankPlan& rank = job.ranks.front();
+  const double samples = static_cast<double>(job.batch.per_device * job.batch.accumulate);
+  const double flops = rank.flops.forward + rank.flops.backward + rank.flops.recomputed;
+  return job.mesh.size(core::Axis::kPipe) == 1 && state_bytes(rank) <= most_bytes &&
+         flops / samples * 8 <= kMostFlops;
+}
+
+// Peak bytes by kind of rank 0's step; null for a recipe that a CPU cannot run.
+Json measured_json(const recipe::Recipe& recipe, int ranks_per_node, const train::JobPlan& job,
+                   const Models& models) {
+  try {
+    const train::StepMemoryUse use = train::predict_step_memory(
+        recipe, {.rank = 0, .world_size = job.mesh.world_size(), .ranks_per_node = ranks_per_node},
+        models.factories);
+    Json bytes;
+    for (std::size_t kind = 0; kind < units::kMemoryKinds; ++kind) {
+      bytes[units::kMemoryKindNames.at(kind)] = use.peak.bytes.at(kind);
+    }
+    return {{"was_replayed", use.was_replayed}, {"bytes", bytes}};
+  } catch (const core::RecipeError&) {
+    return nullptr;
+  }
+}
+
+// Measures this machine, and a step of rank 0 where that can be taken here.
+void add_measured(const recipe::Recipe& recipe, int ranks_per_node, double most_bytes,
+                  const train::JobPlan& job, const Models& models, Json& json) {
+  const bool is_bf16 = recipe.precision.name == "bf16";
+  const train::MachineSpeed machine = train::measure_machine(is_bf16 ? at::kBFloat16 : at::kFloat);
+  json["machine"] = {{"flops_per_s", machine.flops_per_s}, {"bytes_per_s", machine.bytes_per_s}};
+  if (!can_measure(job, most_bytes)) return;
+  json["measured"] = measured_json(recipe, ranks_per_node, job, models);
+}
+
 }  // namespace
 
 int run_layout(int argc, char** argv, const Models& models) {
   CLI::App app("Lay a recipe out on ranks that need not exist.", "scaletrain-worker layout");
   std::string recipe_path, out;
-  int ranks = 1, ranks_per_node = 1;
+  int ranks = 1, ranks_per_node = 1, threads = 0;
+  double measure_mb = 0;
   app.add_option("--recipe", recipe_path, "the resolved recipe")->required();
   app.add_option("--ranks", ranks, "of the job")->required();
   app.add_option("--ranks-per-node", ranks_per_node, "of each node")->required();
+  app.add_option("--measure-mb", measure_mb,
+                 "also measure this machine, and a step whose state takes at most so many MB");
+  app.add_option("--threads", threads, "of each rank, for what is measured");
   app.add_option("--out", out, "where the answer is written")->required();
   if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
   try {
-    const train::JobPlan job = train::plan_job(recipe::load_recipe(recipe_path, {}, models.catalog),
-                                               ranks, models.factories);
-    core::write_durably(core::system_disk(), out, job_json(job, ranks_per_node).dump() + "\n");
+    const recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
+    const train::JobPlan job = train::plan_job(recipe, ranks, models.factories);
+    Json json = job_json(job, ranks_per_node);
+    if (threads > 0) at::set_num_threads(threads);
+    if (measure_mb > 0) {
+      constexpr double kMega = 1e6;
+      add_measured(recipe, ranks_per_node, measure_mb * kMega, job, models, json);
+    }
+    core::write_durably(core::system_disk(), out, json.dump() + "\n");
   } catch (const core::Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -9,8 +9,13 @@ namespace scaletrain::app {
 // Writes one JSON object to --out:
 // {"pipeline", "replica", "shard", "tensor", "per_device", "micro_batches", "global_batch",
 //  "idle_share", "ranks": [{"rank", "units": [first, last, count], "held",
-//    "bytes": {"parameters", "gathered", "gradients", "optimizer", "activations"},
+//    "flops": {"forward", "backward", "recomputed"},
+//    "bytes": {"parameters", "gathered", "gradients", "unreduced", "optimizer", "averages",
+//      "unsent", "activations"},
 //    "traffic": [{"axis", "what", "kind", "ranks", "nodes", "calls", "bytes", "sent_bytes"}]}]}
+// and with --measure-mb {"machine": {"flops_per_s", "bytes_per_s"}, "measured": {"was_replayed",
+// "bytes": {"parameters", "gradients", "optimizer", "activations", "inputs", "other"}}}, the latter
+// only where rank 0's step can be taken here;
 // with a rank of each place of the pipeline; "nodes": over which the group's ranks are spread.
 int run_layout(int argc, char** argv, const Models& models);
 

@@ -7,19 +7,19 @@
 namespace scaletrain::launcher {
 namespace {
 
-// A holder that shows so many more signs of life keeps its rank.
+// A holder that sends so many more heartbeats keeps its rank.
 constexpr std::int64_t kBeatsToKeep = 2;
 
 }  // namespace
 
 bool Admission::refuse_unfit(const Join& join) {
-  const std::string why = roster_.refusal(join);
+  const std::string why = membership_.refusal(join);
   if (!why.empty()) refuse(join, why);
   return !why.empty();
 }
 
 void Admission::admit(const Join& join, core::SteadyTime now) {
-  const Peer* const holder = fixed_ranks_ ? roster_.holder_of(join.node) : nullptr;
+  const Peer* const holder = fixed_ranks_ ? membership_.holder_of(join.node) : nullptr;
   if (holder != nullptr) {
     claims_.push_back({.join = join, .beats_then = holder->beats});
   } else {
@@ -30,7 +30,7 @@ void Admission::admit(const Join& join, core::SteadyTime now) {
 bool Admission::settle_claims(core::SteadyTime now) {
   bool has_refused = false;
   for (auto claim = claims_.begin(); claim != claims_.end();) {
-    const Peer* const holder = roster_.holder_of(claim->join.node);
+    const Peer* const holder = membership_.holder_of(claim->join.node);
     if (holder != nullptr && holder->beats < claim->beats_then + kBeatsToKeep) {
       ++claim;
       continue;
@@ -49,14 +49,14 @@ bool Admission::settle_claims(core::SteadyTime now) {
 }
 
 void Admission::add(const Join& join, core::SteadyTime now) {
-  roster_.add(join, now);
+  membership_.add(join, now);
   journal_.write("join", {{"who", join.candidate.agent}, {"node", join.node}});
 }
 
 void Admission::refuse(const Join& join, const std::string& why) {
   journal_.write("refuse", {{"who", join.candidate.agent}, {"why", why}});
   store_.set("place/" + join.candidate.agent,
-             to_line(Place{.round = 0, .rank = -1, .refused = why}));
+             to_line(Assignment{.round = 0, .rank = -1, .refused = why}));
 }
 
 }  // namespace scaletrain::launcher

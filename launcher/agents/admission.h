@@ -7,16 +7,16 @@
 
 #include "launcher/agents/journal.h"
 #include "launcher/agents/key_store.h"
+#include "launcher/agents/membership.h"
 #include "launcher/agents/records.h"
-#include "launcher/agents/roster.h"
 
 namespace scaletrain::launcher {
 
 class Admission {
  public:
   // The references must outlive this. `fixed_ranks`: every agent brings its node's rank.
-  Admission(bool fixed_ranks, Roster& roster, KeyStore& store, Journal& journal)
-      : fixed_ranks_(fixed_ranks), roster_(roster), store_(store), journal_(journal) {}
+  Admission(bool fixed_ranks, Membership& membership, KeyStore& store, Journal& journal)
+      : fixed_ranks_(fixed_ranks), membership_(membership), store_(store), journal_(journal) {}
 
   // Returns true if `join` was refused, which the store then says.
   bool refuse_unfit(const Join& join);
@@ -39,7 +39,7 @@ class Admission {
   void refuse(const Join& join, const std::string& why);
 
   bool fixed_ranks_;
-  Roster& roster_;
+  Membership& membership_;
   KeyStore& store_;
   Journal& journal_;
   std::vector<Claim> claims_;

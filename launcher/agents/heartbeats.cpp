@@ -4,11 +4,11 @@
 
 namespace scaletrain::launcher {
 
-std::vector<Peer*> read_heartbeats(KeyStore& store, Roster& roster,
+std::vector<Peer*> read_heartbeats(KeyStore& store, Membership& membership,
                                    std::chrono::milliseconds lost_after, core::SteadyTime now) {
   std::vector<std::string> keys;
   std::vector<Peer*> watched, silent;
-  for (Peer& peer : roster.peers()) {
+  for (Peer& peer : membership.peers()) {
     if (!peer.lost.empty()) continue;
     watched.push_back(&peer);
     keys.push_back("beat/" + peer.agent());
@@ -18,7 +18,7 @@ std::vector<Peer*> read_heartbeats(KeyStore& store, Roster& roster,
     Peer& peer = *watched[i];
     if (beats[i] != peer.beat) {
       peer.beat = beats[i];
-      peer.silence = parse<AgentBeat>(peer.beat).silence;
+      peer.silence = parse<AgentHeartbeat>(peer.beat).silence;
       ++peer.beats;
       peer.alive = now;
     } else if (now - peer.alive >= lost_after) {

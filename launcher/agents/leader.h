@@ -13,8 +13,8 @@
 #include "launcher/agents/journal.h"
 #include "launcher/agents/key_store.h"
 #include "launcher/agents/leader_options.h"
+#include "launcher/agents/membership.h"
 #include "launcher/agents/records.h"
-#include "launcher/agents/roster.h"
 #include "launcher/agents/round_verdict.h"
 #include "launcher/agents/state_publisher.h"
 #include "launcher/place/endpoint.h"
@@ -41,9 +41,9 @@ class Leader {
   // must run until finished(): then the job is over, or another agent leads.
   void leave(const Departure& departure, core::SteadyTime now);
 
-  const Board& board() const { return board_; }
+  const JobState& state() const { return state_; }
   // True if the job is over or another agent leads it.
-  bool ended() const { return is_gone_ || board_.handed_over || board_.phase == Phase::kOver; }
+  bool ended() const { return is_gone_ || state_.handed_over || state_.phase == Phase::kOver; }
   // True if ended() and all present agents have read the reason, or have had the time to.
   bool finished(core::SteadyTime now) const;
 
@@ -73,9 +73,9 @@ class Leader {
   Options options_;
   KeyStore& store_;
   Journal& journal_;
-  Roster roster_;
+  Membership membership_;
   Restarts restarts_;
-  Board board_;
+  JobState state_;
   Inbox inbox_;
   Admission admission_;
   RoundVerdict verdict_;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/agents/membership.h"
 #include "launcher/agents/records.h"
-#include "launcher/agents/roster.h"
 #include "launcher/flags/timing.h"
 #include "launcher/workers/restarts.h"
 

@@ -22,7 +22,7 @@ bool is_lost_node(const Failure& failure) { return failure.rank < 0 && failure.f
 }  // namespace
 
 std::optional<RoundDecision> RoundVerdict::decide(SteadyTime round_start, SteadyTime now) const {
-  const std::vector<const Peer*> members = roster_.members();
+  const std::vector<const Peer*> members = membership_.members();
   if (!std::ranges::all_of(members, &Peer::ended)) return std::nullopt;
   const Judgement found = judgement(members);
   if (is_run_done(found)) return RoundDecision{.verdict = on_done(found)};
@@ -36,7 +36,7 @@ std::optional<RoundDecision> RoundVerdict::decide(SteadyTime round_start, Steady
     case Judgement::Kind::kRegroup: {
       RoundDecision decision;
       decision.verdict.again = true;
-      decision.verdict.text = fmt::format("{}: the nodes meet again", board_.reason);
+      decision.verdict.text = fmt::format("{}: the nodes meet again", state_.reason);
       return decision;
     }
   }
@@ -71,7 +71,7 @@ RoundDecision RoundVerdict::after_stop(const Judgement& judgement) const {
   Verdict& verdict = decision.verdict;
   verdict.code = judgement.status;
   verdict.text = "stopped: " + judgement.reason;
-  if (!board_.lost.empty()) verdict.text += "\n  lost before: " + LostReplicas(board_.lost).text();
+  if (!state_.lost.empty()) verdict.text += "\n  lost before: " + LostReplicas(state_.lost).text();
   // A person who stops one node means the job; a scheduler may want that node only.
   if (!options_.terms.elastic() || judgement.signal == SIGINT) return decision;
   verdict.again = may_go_on();
@@ -106,7 +106,7 @@ RoundDecision RoundVerdict::after_failure(const Failure& failure, SteadyTime rou
 
 // Verdict if the run was done before the round's end.
 Verdict RoundVerdict::on_done(const Judgement& judgement) const {
-  std::string text = board_.reason;
+  std::string text = state_.reason;
   if (judgement.failure) text = "warning: " + render(*judgement.failure);
   if (judgement.kind == Judgement::Kind::kStopped) text = "stopped: " + judgement.reason;
   return {.round = 0,
@@ -119,7 +119,7 @@ Verdict RoundVerdict::on_done(const Judgement& judgement) const {
 // True if the staying nodes suffice for another round and no other part of the last one can.
 bool RoundVerdict::may_go_on() const {
   int there = 0, staying = 0, leaving = 0;
-  for (const Peer& peer : roster_.peers()) {
+  for (const Peer& peer : membership_.peers()) {
     if (peer.in_round() && peer.leaves()) ++leaving;
     if (!peer.lost.empty() || peer.leaves()) continue;
     ++there;
@@ -127,7 +127,7 @@ bool RoundVerdict::may_go_on() const {
   }
   // Nodes that leave by themselves form no other part. This is the node with the store, which
   // decides a tie.
-  return there >= options_.terms.min_nodes && 2 * staying >= board_.nodes - leaving;
+  return there >= options_.terms.min_nodes && 2 * staying >= state_.nodes - leaving;
 }
 
 // True if the run had reached its end before a node was lost or left: nothing is to be repeated.

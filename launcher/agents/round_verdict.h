@@ -6,8 +6,8 @@
 
 #include "launcher/agents/judge.h"
 #include "launcher/agents/leader_options.h"
+#include "launcher/agents/membership.h"
 #include "launcher/agents/records.h"
-#include "launcher/agents/roster.h"
 #include "launcher/workers/restarts.h"
 #include "lib/core/clock.h"
 
@@ -23,9 +23,9 @@ struct RoundDecision {
 class RoundVerdict {
  public:
   // All of these must outlive this; a decision counts a restart in `restarts`.
-  RoundVerdict(const LeaderOptions& options, const Roster& roster, const Board& board,
+  RoundVerdict(const LeaderOptions& options, const Membership& membership, const JobState& state,
                Restarts& restarts)
-      : options_(options), roster_(roster), board_(board), restarts_(restarts) {}
+      : options_(options), membership_(membership), state_(state), restarts_(restarts) {}
 
   // Returns nullopt until every member of the round has ended.
   std::optional<RoundDecision> decide(core::SteadyTime round_start, core::SteadyTime now) const;
@@ -40,8 +40,8 @@ class RoundVerdict {
   bool is_run_done(const Judgement& judgement) const;
 
   const LeaderOptions& options_;
-  const Roster& roster_;
-  const Board& board_;
+  const Membership& membership_;
+  const JobState& state_;
   Restarts& restarts_;
 };
 

@@ -2,16 +2,18 @@
 
 namespace scaletrain::launcher {
 
-void StatePublisher::publish(const Board& board) {
-  store_.set("board", to_line(board));
+void StatePublisher::publish(const JobState& state) {
+  store_.set("state", to_line(state));
   ++version_;
   has_announced_ = false;
 }
 
-void StatePublisher::give_pulse(core::SteadyTime now, std::chrono::milliseconds silence) {
-  if (has_announced_ && now < next_pulse_) return;
-  next_pulse_ = now + beat_every_;
-  store_.set("pulse", to_line(Pulse{.count = ++pulse_, .version = version_, .silence = silence}));
+void StatePublisher::send_heartbeat(core::SteadyTime now, std::chrono::milliseconds silence) {
+  if (has_announced_ && now < next_heartbeat_) return;
+  next_heartbeat_ = now + beat_every_;
+  store_.set("leader_heartbeat",
+             to_line(LeaderHeartbeat{
+                 .count = ++leader_heartbeat_, .version = version_, .silence = silence}));
   has_announced_ = true;
 }
 

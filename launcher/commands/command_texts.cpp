@@ -138,6 +138,16 @@ const std::vector<core::CommandText>& texts() {
       {"bench", kPrepare,
        "scaletrain bench memory recipe.json\n"
        "scaletrain bench speed recipe.json --nproc gpu"},
+      {"plan", kPrepare,
+       "# Does it fit, how long does it take, what does it cost?\n"
+       "scaletrain plan recipe.json --device h100 --nproc 8 --nodes 2 --price 2.5\n"
+       "# Rank parallel layouts.\n"
+       "scaletrain plan recipe.json --device h100 --nproc 8 --nodes 2 --search\n"
+       "# Measure a few steps here instead of predicting them.\n"
+       "scaletrain plan recipe.json --nproc 2 --probe\n"
+       "# Score the prediction for a finished run.\n"
+       "scaletrain plan --check runs/digits"},
+      {"plan scores", nullptr, "scaletrain plan scores"},
       {"status", kUse, "scaletrain status runs/digits --watch"},
       {"watch", kUse, "scaletrain watch runs/digits"},
       {"report", kUse, "scaletrain report runs/digits runs/other -o page.html"},

@@ -57,6 +57,8 @@ void add_predict_command(CLI::App& app, const std::vector<std::string>& words, i
 // `bench memory|speed RECIPE` (bench/): memory or speed of a recipe, unchanged and with techniques
 // that reduce its cost.
 void add_bench_command(CLI::App& app, int& exit_status);
+// `plan RECIPE` and `plan scores` (plan/): memory, time and cost of a recipe before it runs.
+void add_plan_command(CLI::App& app, int& exit_status);
 // `doctor` (doctor/): finds problems of this machine that would end a run; exit code 1 if a check
 // failed.
 void add_doctor_command(CLI::App& app, int& exit_status);

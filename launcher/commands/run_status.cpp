@@ -25,7 +25,7 @@ namespace scaletrain::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = RunJson;
+using Json = nlohmann::ordered_json;
 
 constexpr int kMostLosses = 40;  // columns of the sparkline
 

@@ -33,7 +33,7 @@ struct Attempt {
   std::vector<std::string> replicas{};  // results of memory() of all nodes, by rank
 };
 
-// Workers of one attempt and options of their group, without grace period and keeper.
+// Workers of one attempt and options of their group, without grace period and reaper.
 struct AttemptPlan {
   std::vector<WorkerPlan> workers;
   GroupOptions options;

@@ -25,8 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Patience of a successor leader: longer than the interval of the old leader's heartbeats.
-constexpr std::chrono::seconds kHeirPatience{25};
-constexpr std::chrono::milliseconds kHeirRetry{500};
+constexpr std::chrono::seconds kSuccessorPatience{25};
+constexpr std::chrono::milliseconds kSuccessorRetry{500};
 
 }  // namespace
 
@@ -39,14 +39,15 @@ void RunFolder::create() {
 }
 
 void RunFolder::take_lease(bool is_first) {
-  const core::SteadyTime end = core::now() + kHeirPatience;
+  const core::SteadyTime end = core::now() + kSuccessorPatience;
   while (!lease_) {
     try {
-      lease_ = std::make_unique<core::Lease>(path_ / "lease.json", next_attempt(),
-                                             is_first ? core::Lease::kStaleAfter : kHeirPatience);
+      lease_ =
+          std::make_unique<core::Lease>(path_ / "lease.json", next_attempt(),
+                                        is_first ? core::Lease::kStaleAfter : kSuccessorPatience);
     } catch (const core::UsageError&) {
       if (is_first || core::now() >= end) throw;
-      std::this_thread::sleep_for(kHeirRetry);
+      std::this_thread::sleep_for(kSuccessorRetry);
     }
   }
 }

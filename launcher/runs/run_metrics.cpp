@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMetricsFile = "metrics.jsonl";
 constexpr std::int64_t kMaxObjectBytes = 64 << 20;
-constexpr std::streamoff kTailBytes = 256 << 10;
+constexpr std::streamoff kMetricsTailBytes = 256 << 10;
 
 // Skips lines that do not parse: the first one may be cut, and the last one incomplete.
 void for_each_object(std::istream& stream, const std::function<void(RunJson)>& use) {
@@ -80,7 +80,7 @@ std::vector<RunJson> last_train_records(const fs::path& run) {
   std::ifstream file(run / kMetricsFile, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const std::streamoff bytes = file.tellg();
-  file.seekg(std::max<std::streamoff>(0, bytes - kTailBytes));
+  file.seekg(std::max<std::streamoff>(0, bytes - kMetricsTailBytes));
   std::vector<RunJson> records;
   for_each_object(file, [&records](RunJson record) {
     if (string_of(record, "event") != "train") return;

@@ -48,7 +48,7 @@ class Group {
       : options_(options),
         observer_(options.observer != nullptr ? *options.observer : no_observer_),
         signals_(signals),
-        workers_(options.keeper),
+        workers_(options.reaper),
         store_(options.store_fd, store_server(options.store_fd)),
         ladder_(options.grace),
         heartbeat_{.every = options.heartbeat_every},
@@ -70,7 +70,7 @@ class Group {
     }
     workers_.end_groups(core::now() +
                         (ladder_.given_up() ? milliseconds(0) : StopLadder::kKillPatience));
-    reap_strangers();
+    reap_orphans();
     output_.finish();
     for (WorkerEnd& end : result_.workers) end.last_lines = output_.last_lines(end.local_rank);
     return std::move(result_);
@@ -202,7 +202,7 @@ class Group {
       core::warn("a worker hangs in the kernel and cannot be killed");
     }
     output_.look(now);
-    if (reap_.due(now)) reap_strangers();
+    if (reap_.due(now)) reap_orphans();
     if (heartbeat_.due(now)) {
       const std::string trouble = observer_.heartbeat();
       if (!trouble.empty()) stop_for(trouble);
@@ -244,10 +244,10 @@ class Group {
     if (ladder_.kill(core::now())) workers_.signal(SIGKILL);
   }
 
-  void reap_strangers() const {
+  void reap_orphans() const {
     std::vector<pid_t> others = options_.other_children;
     if (const std::optional<pid_t> store = store_.pid()) others.push_back(*store);
-    workers_.reap_strangers(std::move(others));
+    workers_.reap_orphans(std::move(others));
   }
 
   const GroupOptions& options_;

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "launcher/workers/keeper.h"
+#include "launcher/workers/reaper.h"
 #include "launcher/workers/worker_plan.h"
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
@@ -16,9 +16,9 @@ namespace scaletrain::launcher {
 
 class WorkerSet {
  public:
-  // Makes this process adopt the orphans of its children. `keeper` may be null. Throws
+  // Makes this process adopt the orphans of its children. `reaper` may be null. Throws
   // core::Error where the system refuses a descriptor.
-  explicit WorkerSet(const Keeper* keeper);
+  explicit WorkerSet(const Reaper* reaper);
 
   // Starts a worker with `request`, which is plan.process with additions; `plan` must outlive this
   // object. Throws core::Error if it cannot be started.
@@ -44,7 +44,7 @@ class WorkerSet {
   void end_groups(core::SteadyTime end);
   // Reaps orphans that left a worker's group and then ended. `others`: children of this process
   // that other code waits for.
-  void reap_strangers(std::vector<pid_t> others) const;
+  void reap_orphans(std::vector<pid_t> others) const;
 
  private:
   struct Worker {
@@ -55,7 +55,7 @@ class WorkerSet {
     bool was_killed = false;
   };
 
-  const Keeper* keeper_;
+  const Reaper* reaper_;
   std::vector<Worker> workers_;
   core::Descriptor ends_;  // epoll: the pidfds of workers that run
 };

@@ -1,4 +1,4 @@
-// A question that the ranks of a group answer together.
+// Logical "or" over the ranks of a group.
 #pragma once
 
 #include "lib/dist/group.h"

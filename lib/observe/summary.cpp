@@ -38,10 +38,10 @@ std::string speed_text(const RunSummary& summary) {
 }  // namespace
 
 std::string times_text(const RunTimes& times) {
-  constexpr double kLeastShare = 0.005;
+  constexpr double kLeastShown = 0.005;
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < kRunRows; ++i) {
-    if (times.share(i) >= kLeastShare) rows.push_back(i);
+    if (times.share(i) >= kLeastShown) rows.push_back(i);
   }
   std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
     return times.seconds[a] > times.seconds[b];

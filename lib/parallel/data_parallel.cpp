@@ -27,7 +27,7 @@ std::int64_t bytes_of(const std::vector<units::NamedParameter>& parameters) {
 // all-reduces, as exposed communication: all gradients are computed before the first callback.
 void book_wait_after_backward(const at::Tensor& loss) {
   core::TimeLedger* const ledger = core::TimeLedger::of_thread();
-  if (ledger == nullptr || !loss.requires_grad()) return;
+  if (ledger == nullptr || !loss.defined() || !loss.requires_grad()) return;
   loss.register_hook([ledger](const at::Tensor& /*gradient*/) {
     torch::autograd::Engine::get_default_engine().queue_callback(
         [ledger] { ledger->enter(core::TimeRow::kCommunication); });
@@ -131,6 +131,11 @@ void DataParallel::zero_grad() {
   for (units::NamedParameter& parameter : impl_->parameters) {
     parameter.tensor.mutable_grad().reset();
   }
+}
+
+core::GradientPeak DataParallel::gradient_peak(bool accumulates) const {
+  return core::bucketed_gradients(bytes_of(impl_->parameters), impl_->reducer != nullptr,
+                                  accumulates);
 }
 
 BucketLayout DataParallel::layout() const { return impl_->layout; }

@@ -40,6 +40,7 @@ class DataParallel : public Placement {
   void end_step(const at::Tensor& found_inf) override;
   std::int64_t exchanged_bytes() const override;
   std::map<std::string, at::Tensor> own_state() override;
+  core::GradientPeak gradient_peak(bool accumulates) const override;
   BucketLayout layout() const override;  // current layout
 
  private:

@@ -99,6 +99,12 @@ std::int64_t ExpertParallel::exchanged_bytes() const {
   return others_->exchanged_bytes() + mean_->exchanged_bytes();
 }
 
+core::GradientPeak ExpertParallel::gradient_peak(bool accumulates) const {
+  core::GradientPeak peak = others_->gradient_peak(accumulates);
+  peak += mean_->gradient_peak();
+  return peak;
+}
+
 void ExpertParallel::enter(std::size_t unit, Pass pass) {
   if (UnitHooks* const hooks = others_->hooks()) hooks->enter(unit, pass);
 }

@@ -45,6 +45,7 @@ class ExpertParallel : public Placement, public UnitHooks {
   void prepare_backward(const at::Tensor& loss) override { others_->prepare_backward(loss); }
   void exchange_rest() override;
   std::int64_t exchanged_bytes() const override;
+  core::GradientPeak gradient_peak(bool accumulates) const override;
   // Bucket layout of the parameters that belong to no expert.
   BucketLayout layout() const override { return others_->layout(); }
 

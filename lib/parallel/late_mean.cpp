@@ -59,6 +59,14 @@ std::map<std::string, at::Tensor> LateMean::state() {
   return compression_ ? compression_->state() : std::map<std::string, at::Tensor>();
 }
 
+core::GradientPeak LateMean::gradient_peak() const {
+  std::int64_t bytes = 0;
+  for (const units::NamedParameter& parameter : parameters_) {
+    bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return core::late_gradients(bytes, group_.world_size() > 1);
+}
+
 void LateMean::zero_grad() {
   for (units::NamedParameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/plan/gradient_memory.h"
 #include "lib/dist/group.h"
 #include "lib/parallel/compress/compression.h"
 #include "lib/parallel/layout.h"
@@ -31,6 +32,7 @@ class LateMean {
   void exchange();
   // Rank-local state of the compression by name; not copies.
   std::map<std::string, at::Tensor> state();
+  core::GradientPeak gradient_peak() const;
   // Bytes of gradients that this rank has sent so far.
   std::int64_t exchanged_bytes() const {
     return exchanged_bytes_ + (compression_ ? compression_->bytes() : 0);

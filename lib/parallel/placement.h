@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/plan/gradient_memory.h"
 #include "lib/dist/mesh.h"
 #include "lib/parallel/layout.h"
 #include "lib/parallel/unit_hooks.h"
@@ -76,6 +77,9 @@ class Placement {
   // restores the state. Complete after start().
   virtual std::map<std::string, at::Tensor> own_state() { return {}; }
 
+  // Peak memory of this rank's gradients. `accumulates`: a step has several micro-batches, or a
+  // pipeline runs them. By default gradients of owned() are held once.
+  virtual core::GradientPeak gradient_peak(bool accumulates) const;
   // Gradient buckets, which a checkpoint saves; empty if there are none.
   virtual BucketLayout layout() const = 0;
 };

@@ -12,6 +12,14 @@ const std::vector<units::NamedParameter>& Placement::parts() const {
   return none;
 }
 
+core::GradientPeak Placement::gradient_peak(bool /*accumulates*/) const {
+  std::int64_t bytes = 0;
+  for (const units::NamedParameter& one : owned()) {
+    bytes += static_cast<std::int64_t>(one.tensor.nbytes());
+  }
+  return core::late_gradients(bytes, /*has_peers=*/false);
+}
+
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
                                           const dist::Mesh& mesh, const Sharding& sharding,
                                           const GradientExchange& exchange) {

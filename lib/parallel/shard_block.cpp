@@ -82,4 +82,15 @@ void ShardBlock::zero_grad() {
   has_sum.assign(has_sum.size(), false);
 }
 
+core::GradientPeak gradient_peak_of(const std::vector<std::unique_ptr<ShardBlock>>& blocks,
+                                    const core::ShardedGradients& options) {
+  std::vector<core::GradientBlock> trained;
+  for (const auto& block : blocks) {
+    if (!block->plan.is_trained) continue;
+    const auto ranks = static_cast<int>(block->whole.numel() / block->plan.part);
+    trained.push_back(gradient_block(block->plan, ranks));
+  }
+  return core::sharded_gradients(trained, options);
+}
+
 }  // namespace scaletrain::parallel

@@ -63,4 +63,8 @@ struct ShardBlock {
   bool is_with_copies = false;    // the all-reduce of `gradient` over replicas has started
 };
 
+// Peak memory of the gradients of `blocks`, which are all blocks of a rank.
+core::GradientPeak gradient_peak_of(const std::vector<std::unique_ptr<ShardBlock>>& blocks,
+                                    const core::ShardedGradients& options);
+
 }  // namespace scaletrain::parallel

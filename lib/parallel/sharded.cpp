@@ -50,6 +50,10 @@ class Sharded::Impl {
   void end_backward();
   bool cuts_parameters() const { return level_ == ShardLevel::kParameters; }
   std::int64_t all_exchanged_bytes() const;
+  core::GradientPeak gradient_peak(bool accumulates) const {
+    const bool keeps_blocks = level_ == ShardLevel::kOptimizer;
+    return gradient_peak_of(blocks_, {keeps_blocks, accumulates, reduces_as_bf16_});
+  }
 
   std::vector<NamedParameter> owned, parts;
   std::size_t most_units = 0;
@@ -389,6 +393,7 @@ void Sharded::leave(std::size_t unit, Pass pass) { impl_->leave(unit, pass); }
 void Sharded::end_backward() { impl_->end_backward(); }
 bool Sharded::exchanges() const { return impl_->cuts_parameters(); }
 std::int64_t Sharded::exchanged_bytes() const { return impl_->all_exchanged_bytes(); }
+core::GradientPeak Sharded::gradient_peak(bool more) const { return impl_->gradient_peak(more); }
 std::size_t Sharded::most_units() const { return impl_->most_units; }
 
 }  // namespace scaletrain::parallel

@@ -57,6 +57,7 @@ class Sharded : public Placement, public UnitHooks {
   void end_weights() override;
   void prepare_backward(const at::Tensor& loss) override;
   std::int64_t exchanged_bytes() const override;
+  core::GradientPeak gradient_peak(bool accumulates) const override;
   BucketLayout layout() const override { return {}; }
 
   void enter(std::size_t unit, Pass pass) override;

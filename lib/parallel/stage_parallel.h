@@ -34,6 +34,9 @@ class StageParallel : public Placement {
   void exchange_rest() override { mean_.exchange(); }
   std::map<std::string, at::Tensor> own_state() override { return mean_.state(); }
   std::int64_t exchanged_bytes() const override { return mean_.exchanged_bytes(); }
+  core::GradientPeak gradient_peak(bool /*accumulates*/) const override {
+    return mean_.gradient_peak();
+  }
   // Stages differ in their buckets, which follow from their parameters: nothing to save.
   BucketLayout layout() const override { return {}; }
 

@@ -83,6 +83,13 @@ std::vector<FlatRange> gaps_of(const FlatPlan& plan, int ranks) {
   return gaps;
 }
 
+core::GradientBlock gradient_block(const FlatPlan& plan, int ranks) {
+  const std::int64_t part = plan.part * static_cast<std::int64_t>(c10::elementSize(plan.type));
+  const std::size_t first = plan.units.empty() ? 0 : plan.units.front();
+  const std::size_t last = plan.units.empty() ? 0 : plan.units.back();
+  return {.first_unit = first, .last_unit = last, .whole = part * ranks, .part = part};
+}
+
 FlatRange part_of(const FlatSlot& slot, std::int64_t part, int rank) {
   const std::int64_t first = std::clamp(part * rank - slot.begin, std::int64_t{0}, slot.count);
   const std::int64_t last = std::clamp(part * (rank + 1) - slot.begin, first, slot.count);

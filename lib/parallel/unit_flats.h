@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/plan/gradient_memory.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::parallel {
@@ -43,6 +44,9 @@ std::vector<FlatPlan> plan_flats(const std::vector<units::NamedParameter>& param
 
 // Ranges of a block of `ranks` shards that no parameter fills.
 std::vector<FlatRange> gaps_of(const FlatPlan& plan, int ranks);
+
+// Memory of the gradients of a trained block.
+core::GradientBlock gradient_block(const FlatPlan& plan, int ranks);
 
 // Shard of `rank` in a slot, relative to the slot's beginning; empty if first equals last.
 FlatRange part_of(const FlatSlot& slot, std::int64_t part, int rank);

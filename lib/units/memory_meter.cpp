@@ -63,11 +63,13 @@ void MemoryMeter::reportMemoryUsage(void* block, std::int64_t bytes, std::size_t
   const auto known = blocks_.find(block);
   if (known != blocks_.end()) {
     add(known->second.kind, -known->second.bytes);
+    changed(known->second.kind, -known->second.bytes);
     blocks_.erase(known);
   }
   if (bytes <= 0) return;
   blocks_.emplace(block, Block{bytes, kind_});
   add(kind_, bytes);
+  changed(kind_, bytes);
 }
 
 void MemoryMeter::add(MemoryKind kind, std::int64_t bytes) {

@@ -60,6 +60,10 @@ class MemoryMeter : public c10::MemoryReportingInfoBase {
                          std::size_t reserved, c10::Device device) override;
   bool memoryProfilingEnabled() const override { return true; }
 
+ protected:
+  // Called for each block that is allocated (bytes > 0) or freed (bytes < 0); may not call back.
+  virtual void changed(MemoryKind /*kind*/, std::int64_t /*bytes*/) {}
+
  private:
   struct Block {
     std::int64_t bytes;

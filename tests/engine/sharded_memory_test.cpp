@@ -25,7 +25,6 @@ using testing::example_of;
 constexpr int kRanks = 4;
 constexpr int kFirstSteps = 1;  // which allocate what lasts
 constexpr int kMeasuredSteps = 1;
-constexpr std::int64_t kMicroSteps = 2;
 
 // 8 units of 12.6 MB; what is beside them is 0.2 MB.
 recipe::Recipe recipe_of_8_units() {
@@ -41,8 +40,8 @@ struct Measured {
   double units = 0;                                   // that were there at the same time
 };
 
-// Of AdamW's steps of two micro-batches.
-Measured measure(const dist::Mesh& mesh, ShardLevel level) {
+// Measures AdamW's steps of `micro_steps` micro-batches.
+Measured measure(const dist::Mesh& mesh, ShardLevel level, std::size_t micro_steps = 2) {
   CountingAllocator& allocator = CountingAllocator::install();
   const recipe::Recipe recipe = recipe_of_8_units();
   const auto model = nn::make_model(recipe.model, recipe.data.image_size, 1);
@@ -70,7 +69,8 @@ Measured measure(const dist::Mesh& mesh, ShardLevel level) {
   recipe::Optimizer config;
   recipe::choose(config, *recipe::optimizers().find("adamw"));
   const auto optimizer = optim::make_optimizer(config, engine.owned());
-  const std::vector<task::Example> examples{example_of(recipe, 2, 1), example_of(recipe, 2, 2)};
+  std::vector<task::Example> examples{example_of(recipe, 2, 1), example_of(recipe, 2, 2)};
+  examples.resize(micro_steps);
   for (int step = 0; step < kFirstSteps + kMeasuredSteps; ++step) {
     if (step == kFirstSteps) allocator.restart_peak();
     testing::SameBatches batches(examples);
@@ -100,7 +100,8 @@ std::vector<Measured> read_measured(const std::string& text) {
 constexpr std::array kMeasuredLevels{ShardLevel::kOptimizer, ShardLevel::kGradients,
                                      ShardLevel::kParameters};
 
-TEST_CASE("a rank's tensors take within a tenth what arithmetic says") {
+// Measures one process.
+Measured measure_alone() {
   const auto alone =
       testing::run_ranks({.world_size = 1, .limit_s = 200}, [](const core::WorkerEnv& env) {
         at::set_num_threads(1);
@@ -109,7 +110,47 @@ TEST_CASE("a rank's tensors take within a tenth what arithmetic says") {
             measure(dist::Mesh(world, core::MeshPlan(1)), ShardLevel::kOptimizer));
       });
   CAPTURE(alone[0].text);
-  const Measured whole = read_measured(alone[0].text).at(0);
+  return read_measured(alone[0].text).at(0);
+}
+
+TEST_CASE("gradient accumulation holds gradients twice with data parallel, and ZeRO-1 in full") {
+  const Measured whole = measure_alone();
+  const double p = whole.parameters, activations = whole.peak - 4 * p;
+  const double part = p / kRanks, two_units = 2 * whole.largest_unit;
+  struct Row {
+    int shard;
+    std::size_t micro_steps;
+    double bytes;
+  };
+  const std::array rows{
+      // Parameters, gradients inside the buckets and outside, the averages.
+      Row{1, 2, p + 2 * p + 2 * p + activations}, Row{1, 1, p + p + 2 * p + activations},
+      // Parameters, all blocks of gradients, a part of the averages.
+      Row{kRanks, 2, p + p + 2 * part + activations},
+      // Parameters, a part of the gradients and two blocks in flight, a part of the averages.
+      Row{kRanks, 1, p + part + two_units + 2 * part + activations}};
+  for (const Row& row : rows) {
+    const auto results =
+        testing::run_ranks({.world_size = kRanks, .limit_s = 200}, [&](const core::WorkerEnv& env) {
+          at::set_num_threads(1);
+          dist::Group world(env, at::kCPU, 60s, core::Beat(), {}, dist::CpuExchange::kShm);
+          core::MeshSizes sizes;
+          sizes.shard = row.shard;
+          const dist::Mesh mesh(world, core::MeshPlan(kRanks, sizes));
+          return text_of_measured(measure(mesh, ShardLevel::kOptimizer, row.micro_steps));
+        });
+    for (const auto& result : results) {
+      CAPTURE(result.text);
+      CAPTURE(row.bytes);
+      const Measured measured = read_measured(result.text).at(0);
+      CHECK(measured.peak / row.bytes < 1.1);
+      CHECK(measured.peak / row.bytes > 0.9);
+    }
+  }
+}
+
+TEST_CASE("a rank's tensors take within a tenth what arithmetic says") {
+  const Measured whole = measure_alone();
   const double p = whole.parameters;
   CHECK(p > 100e6);
   // One process has parameters, gradients and AdamW's two averages: the rest is activations, and

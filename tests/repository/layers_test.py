@@ -18,8 +18,8 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"
 # common ones in commands/, and no other command but where the order of these says so; explain knows
 # those that it explains.
 LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs/checks", "jobs", "jobs/nodes", "runs",
-                  "commands", "commands/watch", "commands/lr_find", "commands/start", "commands/slurm",
-                  "commands/queue", "commands/doctor", "commands/explain", "commands/kubernetes", "commands/bench",
+                  "plan", "commands", "commands/watch", "commands/lr_find", "commands/start", "commands/slurm",
+                  "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/kubernetes", "commands/bench",
                   "commands/runs", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/kubernetes",
                       "commands/bench", "commands/runs", "commands/shell"]

@@ -62,6 +62,8 @@ const std::map<std::string, const char*>& reasons() {
       {"log.to", "exports of metrics.jsonl: tests/end_to_end/trackers_test.py"},
       {"log.port", "a socket of the export: tests/end_to_end/trackers_test.py"},
       {"log.textfile_folder", "a place of the export: tests/end_to_end/trackers_test.py"},
+      {"log.images", "for looking: tests/train/loop/pictures_test.cpp"},
+      {"log.histograms", "for looking: tests/train/loop/histograms_test.cpp"},
       {"checkpoint.replicate.nodes",
        "the same files in memory: tests/end_to_end/replicate_test.py"},
       {"model.weights.allow_other", "lets a mistake pass: tests/exchange/weights_model_test.cpp"},

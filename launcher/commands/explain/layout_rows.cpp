@@ -50,7 +50,9 @@ std::string note_of(const std::string& kind, const Json& layout, const Json& ran
   }
   if (kind == "gathered") return "parameters of other ranks, two units at a time";
   if (kind == "gradients") return "of what it updates";
+  if (kind == "unreduced") return "gradients in buckets or blocks that are not exchanged yet";
   if (kind == "optimizer") return "the optimizer's state of that";
+  if (kind == "averages") return "EMA or SWA weights";
   if (kind == "unsent") return "of gradients, kept for the next step: compress";
   return fmt::format("of {} micro-batch{} of {} under way", rank.at("held").get<int>(),
                      rank.at("held").get<int>() == 1 ? "" : "es",
@@ -82,16 +84,24 @@ std::vector<Explained> copies_of_host(const Json& rank, const recipe::Offload& o
 
 }  // namespace
 
-Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node) {
+Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node,
+                const std::vector<std::string>& flags) {
   ScratchFolder scratch("scaletrain-explain-");
   const fs::path input = scratch.file("recipe.json"), output = scratch.file("layout.json");
   std::ofstream(input) << recipe::to_json(recipe);
-  const Captured done =
-      run_captured({.arguments = {worker_of(recipe), "layout", "--recipe", input.string(),
-                                  "--ranks", std::to_string(ranks), "--ranks-per-node",
-                                  std::to_string(ranks_per_node), "--out", output.string()},
-                    .variables = {}},
-                   kMeasureTimeout, &scratch.stops());
+  std::vector<std::string> words{worker_of(recipe),
+                                 "layout",
+                                 "--recipe",
+                                 input.string(),
+                                 "--ranks",
+                                 std::to_string(ranks),
+                                 "--ranks-per-node",
+                                 std::to_string(ranks_per_node),
+                                 "--out",
+                                 output.string()};
+  words.insert(words.end(), flags.begin(), flags.end());
+  const Captured done = run_captured({.arguments = std::move(words), .variables = {}},
+                                     kMeasureTimeout, &scratch.stops());
   if (done.stop_signal != 0) throw_stopped("memory and traffic", done.stop_signal);
   Json answer;
   if (done.ok()) {

@@ -15,9 +15,10 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Asks the worker of `recipe`, resolved for `ranks` ranks. Throws core::UsageError with the last
-// line of the worker's output.
-nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node);
+// Asks the worker of `recipe`, resolved for `ranks` ranks, with further `flags` of the worker.
+// Throws core::UsageError with the last line of the worker's output.
+nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node,
+                                  const std::vector<std::string>& flags = {});
 
 // Rows from the worker's answer: bytes by kind of a rank of each pipeline stage, and the bytes that
 // it passes to each collective per step. State that `offload` moves off the device has rows after

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "launcher/commands/runs/report_pictures.h"
 #include "launcher/commands/runs/report_predictions.h"
 #include "launcher/runs/recipe_keys.h"
 #include "launcher/runs/run_ledger.h"
@@ -160,6 +161,7 @@ RunJson as_run(const RunRecord& run) {
           {"times", ledger_json(run)},
           {"environment", environment},
           {"events", events_of(run)},
+          {"pictures", pictures_of(run)},
           {"predictions", predictions_of(run)},
           {"samples", samples_of(run)}};
 }

@@ -1,5 +1,5 @@
-// One launcher's part of a multi-node job: nodes_job.cpp has the rounds, nodes_job_meeting.cpp has
-// joining, changing the leader and leaving.
+// One launcher's part of a multi-node job: nodes_job.cpp has the rounds, nodes_job_rendezvous.cpp
+// has joining, changing the leader and leaving.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "launcher/agents/journal.h"
-#include "launcher/agents/meeting.h"
+#include "launcher/agents/rendezvous.h"
 #include "launcher/agents/session.h"
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/nodes/nodes_options.h"
 #include "launcher/platform/stop_signals.h"
 #include "launcher/workers/group_observer.h"
-#include "launcher/workers/keeper.h"
+#include "launcher/workers/reaper.h"
 #include "lib/core/error.h"
 #include "lib/core/process/subprocess.h"
 
@@ -42,13 +42,13 @@ class NodesJob : public NodeLink {
   // meanwhile.
   std::optional<int> meet();
   // Returns false if the store was lost again meanwhile.
-  bool join(Met met);
+  bool join(FoundStore met);
   Leader::Options leader_options(int generation);
   // Redirects restarted nodes to the job if it has moved away from its endpoints.
   void guide_newcomers(int generation);
   std::optional<int> lose_store(const Session::View& view);
   // Follows the successor that a leaving leader has named.
-  std::optional<int> follow_heir(const Session::View& view);
+  std::optional<int> follow_successor(const Session::View& view);
   // Leaves the store of `view` and joins another leader's.
   void meet_again(const Session::View& view);
   // Resolves the conflict of two leaders that each wait for nodes: one continues. The other's store
@@ -81,7 +81,7 @@ class NodesJob : public NodeLink {
   int stopped(int signal);
 
   Job job_;
-  Keeper keeper_;  // created before any thread
+  Reaper reaper_;  // created before any thread
   Placement placement_;
   NodesOptions options_;
   StopSignals signals_;
@@ -89,7 +89,7 @@ class NodesJob : public NodeLink {
   std::set<int> fits_;  // numbers of nodes on which the job can run; the session's thread asks
   std::string agent_;
   Journal journal_;
-  Meeting meeting_;
+  Rendezvous rendezvous_;
   std::optional<core::Process> server_;
   std::optional<core::Process> signpost_;  // keeps the store that redirects newcomers
   std::jthread beacon_;                    // run by a successor leader

@@ -44,8 +44,4 @@ class StoredIndex {
 // ETag in place of the time.
 format::ShardVersion version_of(const storage::Identity& identity);
 
-// "SHARD.tar.idx", or in the cache "NAME.tar.HASH.idx" with a hash of the shard's absolute path or
-// URL.
-std::string index_path(const std::string& shard_path, const std::string& index_cache);
-
 }  // namespace scaletrain::data

@@ -62,6 +62,10 @@ std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_b
 std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version,
                          std::string_view sha256 = {});
 
+// Returns the path of a shard's index: "SHARD.tar.idx" beside it, or in the folder `index_cache`,
+// if that is not empty, "NAME.tar.HASH.idx" with a hash of the shard's absolute path or URL.
+std::string index_path(const std::string& shard_path, const std::string& index_cache);
+
 // Adapts the index of a copy of the shard to `version` by replacing the time; nullopt for an index
 // of a shard of another size.
 std::optional<std::string> index_of_copy(std::string index, ShardVersion version);

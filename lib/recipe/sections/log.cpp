@@ -9,7 +9,6 @@
 #include "lib/recipe/schema/node.h"
 #include "lib/recipe/schema/object.h"
 #include "lib/recipe/schema/problems.h"
-#include "lib/recipe/sections/parallel/parallel.h"
 
 namespace scaletrain::recipe {
 namespace {
@@ -73,15 +72,6 @@ void check(const Log& log, const Node& tree, Problems& problems) {
     problems.add(written_at(tree, {"log", "textfile_folder"}), "/log/textfile_folder",
                  "is for Prometheus", "add \"prometheus\" to log.to, or leave the folder out");
   }
-}
-
-void check(const Log& log, const Parallel& parallel, const Node& tree, Problems& problems) {
-  const bool is_divided =
-      parallel.shard > 1 || parallel.pipeline > 1 || parallel.tensor > 1 || parallel.expert > 1;
-  if (!log.histograms || !is_divided) return;
-  problems.add(written_at(tree, {"log", "histograms"}), "/log/histograms",
-               "needs all parameters on rank 0, and /parallel divides them over ranks",
-               "leave it out, or train without parallel.shard, pipeline, tensor and expert");
 }
 
 }  // namespace scaletrain::recipe

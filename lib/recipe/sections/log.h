@@ -17,8 +17,6 @@ namespace scaletrain::recipe {
 inline constexpr std::array<std::string_view, 4> kTrackers{"tensorboard", "csv", "prometheus",
                                                            "wandb"};
 
-struct Parallel;
-
 struct Log {
   Duration every{Duration::Unit::kSteps, 10};
   std::vector<std::string> to{};            // trackers, each once; empty: metrics.jsonl only
@@ -34,7 +32,5 @@ struct Log {
 TypePtr describe(Log& value);
 
 void check(const Log& log, const Node& tree, Problems& problems);
-// Refuses histograms if rank 0 does not have all parameters in full.
-void check(const Log& log, const Parallel& parallel, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -13,7 +13,6 @@ namespace scaletrain::train {
 
 void Reporter::saved(const checkpoint::Saved& saved) {
   checkpoint_ = saved.path.string();
-  costs_.saving_s += saved.stall_s;
   if (!speaks()) return;
   progress_->note(fmt::format("saved {} in {:.2f} s, for which training waited {:.3f} s",
                               checkpoint_, saved.write_s, saved.stall_s));

@@ -9,10 +9,10 @@
 
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/plan/save_interval.h"
 #include "lib/core/process/planted_delay.h"
 #include "lib/core/process/time_ledger.h"
 #include "lib/format/checkpoint/run_requests.h"
-#include "lib/train/rules/save_interval.h"
 #include "lib/train/state/save_writers.h"
 #include "lib/train/state/snapshot.h"
 
@@ -169,7 +169,7 @@ void Saves::report(const checkpoint::Saved& saved) {
   mirroring_.add(saved.path, saved.step);
   if (!run_.recipe.checkpoint.automatic) return;
   const double mtbf_s = run_.recipe.checkpoint.mtbf_hours * kSecondsPerHour;
-  interval_s_ = std::max(best_interval(saved.stall_s, mtbf_s), saved.write_s / kMostWriting);
+  interval_s_ = std::max(core::best_interval(saved.stall_s, mtbf_s), saved.write_s / kMostWriting);
   reporter_.note(fmt::format(
       "the next checkpoint comes after {:.1f} s: one costs training {:.3f} s and is written in "
       "{:.2f} s, and a failure is expected every {:g} h",

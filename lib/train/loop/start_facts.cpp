@@ -5,7 +5,7 @@
 #include "lib/core/version.h"
 #include "lib/data/set/sample_set.h"
 #include "lib/dist/device.h"
-#include "lib/train/run/held.h"
+#include "lib/train/tune/memory_advice.h"
 
 namespace scaletrain::train {
 namespace {
@@ -43,22 +43,12 @@ std::vector<observe::StartFacts::Axis> layout_of(const core::MeshPlan& plan) {
   return layout;
 }
 
-std::int64_t bytes_of(const at::Tensor& tensor) {
-  return static_cast<std::int64_t>(tensor.nbytes());
-}
-
 // As lib/train/simulate/job_plan.h counts them, from the tensors that are there already.
 observe::StartFacts::Memory memory_of(const Run& run) {
-  observe::StartFacts::Memory memory;
-  for (const auto& [name, tensor] : held_tensors(run)) memory.parameters += bytes_of(tensor);
-  for (const units::NamedParameter& owned : run.engine->owned()) {
-    memory.gradients += bytes_of(owned.tensor);
-  }
-  for (const auto& [name, tensor] : run.learner.optimizer->state()) {
-    memory.optimizer += bytes_of(tensor);
-  }
-  if (run.recipe.sync.name == "diloco")
-    memory.optimizer += 2 * memory.gradients;  // the outer one's
+  const StepMemory step = step_memory(run, {});
+  observe::StartFacts::Memory memory{
+      .parameters = step.parameters, .gradients = step.gradients, .optimizer = step.optimizer};
+  if (run.recipe.sync.name == "diloco") memory.optimizer += 2 * step.gradients;  // the outer one's
   return memory;
 }
 

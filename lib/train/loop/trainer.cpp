@@ -52,7 +52,9 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       sizes_(run_->batch.sizes()),
       reporter_(*run_, env, resume, late_),
       bad_samples_(run_->recipe, env.rank, run_->housekeeping),
-      steps_(step_parts(*run_, [this] { saves_.await_copies(); }), late_),
+      pictures_(*run_, env),
+      histograms_(*run_, env),
+      steps_(parts_of_steps(), late_),
       profile_(run_->recipe.profile, run_->group->device(),
                std::filesystem::path(run_->recipe.output) / "profile" /
                    fmt::format("rank-{}.json", env.rank),
@@ -69,6 +71,13 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
   if (!notice.empty()) reporter_.note(notice);
   const std::string advice = recipe::batch_norm_advice(run_->recipe.model, run_->batch);
   if (!advice.empty()) core::warn("{}", advice);
+}
+
+StepParts Trainer::parts_of_steps() {
+  StepParts parts = step_parts(*run_, [this] { saves_.await_copies(); });
+  parts.on_batch = [this](const task::Example& example) { pictures_.batch(example); };
+  parts.on_gradients = [this](std::int64_t step) { histograms_.look(step); };
+  return parts;
 }
 
 core::ExitCode Trainer::run() {
@@ -270,7 +279,9 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean*
   run_->beat.enter(core::Phase::kValidating);
   std::optional<MeanInPlace> in_place;
   if (mean != nullptr) in_place.emplace(*run_, *mean);
-  EvalResult result = evaluate(*run_, split);
+  // A test reports the run's result, whatever weights were evaluated.
+  const bool is_beside = mean != nullptr && split != task::Split::kTest;
+  EvalResult result = evaluate(*run_, split, is_beside ? Watcher() : pictures_.watcher());
   bad_samples_.record(result.bad_samples);
   if (result.stop != core::StopReason::kNone) {
     stop_ = result.stop;
@@ -278,8 +289,7 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean*
   }
   const std::string name = task::name_of(split, run_->recipe.data);
   require_samples(result, name);
-  // A test reports the run's result, whatever weights were evaluated.
-  const bool is_beside = mean != nullptr && split != task::Split::kTest;
+  if (!is_beside) pictures_.write_mistakes(name, model.step);
   reporter_.eval(is_beside ? fmt::format("{}/{}", mean->plan().name, name) : name, result, model);
   bad_samples_.check(name, result.skipped, result.skipped + result.count);
   return result;

@@ -11,6 +11,8 @@
 #include "lib/core/job/worker_env.h"
 #include "lib/recipe/recipe.h"
 #include "lib/train/loop/evaluate.h"
+#include "lib/train/loop/histograms.h"
+#include "lib/train/loop/pictures.h"
 #include "lib/train/loop/reporter.h"
 #include "lib/train/loop/saves.h"
 #include "lib/train/rules/bad_samples.h"
@@ -46,6 +48,7 @@ class Trainer {
   std::int64_t step() const { return run_->state.step; }
 
  private:
+  StepParts parts_of_steps();
   core::ExitCode train();
   // The first one is measured, for the advice where memory runs out.
   void train_step();
@@ -79,6 +82,8 @@ class Trainer {
   const core::BatchSizes sizes_;
   Reporter reporter_;
   BadSamples bad_samples_;
+  Pictures pictures_;
+  HistogramWriter histograms_;
   StepRunner steps_;
   Profile profile_;
   StragglerWatch stragglers_;

@@ -85,4 +85,11 @@ std::optional<checkpoint::Cut> cut_of(const Run& run) {
   return cut;
 }
 
+void attribute_state(const Run& run, units::MemoryMeter& meter) {
+  meter.attribute(values(held_tensors(run)), units::MemoryKind::kParameters);
+  meter.attribute(run.engine->gradients(), units::MemoryKind::kGradients);
+  meter.attribute(values(NamedTensors(run.learner.optimizer->state())),
+                  units::MemoryKind::kOptimizer);
+}
+
 }  // namespace scaletrain::train

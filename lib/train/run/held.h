@@ -6,6 +6,7 @@
 #include "lib/checkpoint/contents.h"
 #include "lib/train/model/buffers.h"
 #include "lib/train/run/run.h"
+#include "lib/units/memory_meter.h"
 
 namespace scaletrain::train {
 
@@ -13,6 +14,10 @@ namespace scaletrain::train {
 // represented by its local shard, and is left out if that is empty. After changing a tensor, call
 // the engine's weights_changed().
 NamedTensors held_tensors(const Run& run);
+
+// Attributes the blocks of parameters, gradients and optimizer state to their kinds; call between
+// steps.
+void attribute_state(const Run& run, units::MemoryMeter& meter);
 
 // Returns how the held tensors are sharded; nullopt if each rank holds the full model.
 std::optional<checkpoint::Cut> cut_of(const Run& run);

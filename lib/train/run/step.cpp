@@ -91,6 +91,7 @@ class StepRunner::Batches : public engine::MicroBatches {
     const core::TimeScope time(core::TimeRow::kHostToDevice);
     core::delay_if_planted(core::DelayPlace::kCopy);
     task::Example example = parts_.task.prepare(batch, /*training=*/true);
+    if (parts_.on_batch) parts_.on_batch(example);
     if (make_nan_ && example.input.is_floating_point()) {
       example.input.fill_(kNan);
     }
@@ -193,6 +194,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   if (scale.defined()) numbers.loss_scale = scale.to(at::kDouble, false, /*copy=*/true);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
+  if (parts_.on_gradients) parts_.on_gradients(step);
   const at::Tensor squares = parts_.engine.squared_norm();
   at::Tensor norm = squares.sqrt();
   if (nearby.defined()) norm = norm + nearby;

@@ -81,6 +81,10 @@ struct StepParts {
   local_sgd::Replicas& replicas;
   // Called when a step has its gradients, before it changes weights, optimizer state and means.
   std::function<void()> before_update = [] {};
+  // Called with every micro-batch that is prepared; null: nobody looks.
+  std::function<void(const task::Example& example)> on_batch = nullptr;
+  // Called with the step (from 0) when its gradients are unscaled and not clipped; null likewise.
+  std::function<void(std::int64_t step)> on_gradients = nullptr;
 };
 
 class StepRunner {

@@ -21,7 +21,6 @@
 #include "lib/train/rules/shard_types.h"
 #include "lib/train/simulate/copy_traffic.h"
 #include "lib/train/simulate/part_plan.h"
-#include "lib/train/simulate/unit_profile.h"
 
 namespace scaletrain::train {
 namespace {
@@ -32,6 +31,12 @@ using units::NamedParameter;
 
 std::int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
+}
+
+std::int64_t bytes_of(const std::vector<NamedParameter>& parameters) {
+  std::int64_t bytes = 0;
+  for (const NamedParameter& one : parameters) bytes += bytes_of(one.tensor);
+  return bytes;
 }
 
 using Profiles = std::map<int, std::vector<UnitProfile>>;  // units by rank in tensor group
@@ -155,12 +160,17 @@ class Planner {
       }
       const std::vector<int> adding = ranks_that_add(core::kGradientAxes);
       if (adding.size() > 1) add_gradients(axis_of(adding), adding, trained_);
+      plan_.gradient_peak =
+          has(Axis::kPipe)
+              ? core::late_gradients(bytes_of(owned), adding.size() > 1)
+              : core::bucketed_gradients(bytes_of(owned), adding.size() > 1, micros_ > 1);
     }
     for (const NamedParameter& one : experts_) {
       owned.push_back(without_memory(one, one.tensor.sizes()));
     }
     const std::vector<int> same_experts =
         is_rare() ? ranks_along({Axis::kContext}) : job_.mesh.same_experts(plan_.rank);
+    plan_.gradient_peak += core::late_gradients(bytes_of(experts_), same_experts.size() > 1);
     if (same_experts.size() > 1) {
       add_gradients(is_rare() ? "context" : "expert", same_experts, experts_);
     }
@@ -172,6 +182,8 @@ class Planner {
     for (const auto& [name, tensor] : make_optimizer(recipe_, std::move(owned))->state()) {
       plan_.optimizer += bytes_of(tensor);
     }
+    const int averages = (recipe_.ema ? 1 : 0) + (recipe_.swa ? 1 : 0);
+    plan_.averages = averages * plan_.parameters;
     add_tied(bytes);
     if (!is_rare()) return;
     add_weights(plan_.gradients);
@@ -250,6 +262,7 @@ class Planner {
                                  .stages = stages_,
                                  .is_of_pipeline = has(Axis::kPipe),
                                  .micros = micros_});
+    plan_.gradient_peak = parts.gradients;
     if (cuts_parameters) {
       for (const NamedParameter& one : parameters) plan_.parameters -= bytes_of(one.tensor);
       plan_.parameters += parts.bytes;
@@ -273,6 +286,7 @@ class Planner {
       for (std::size_t unit = begin; unit < end; ++unit) {
         const UnitProfile& one = profiles_[unit];
         costs.push_back({one.name, one.saved_bytes, one.input_bytes, 0});
+        plan_.flops.add(one, static_cast<double>(micros_));
         again.push_back(one.runs_again);
         of_one += one.runs_again ? one.input_bytes : one.saved_bytes;
       }

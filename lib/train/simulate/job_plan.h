@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/plan/gradient_memory.h"
 #include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/fake/network.h"
 #include "lib/nn/factory.h"
 #include "lib/recipe/recipe.h"
+#include "lib/train/simulate/unit_profile.h"
 
 namespace scaletrain::train {
 
@@ -24,16 +26,19 @@ struct Traffic {
   std::int64_t calls = 0, bytes = 0;
 };
 
-// Bytes of one rank.
+// Bytes of one rank, and its work.
 struct RankPlan {
   int rank = 0;
   std::vector<std::string> units;  // units that the rank runs
   std::int64_t parameters = 0;     // and buffers, for as long as it trains
   std::int64_t gathered = 0;       // parameters of other ranks that are there for a moment
-  std::int64_t gradients = 0, optimizer = 0;
-  std::int64_t unsent = 0;       // error-feedback residuals of gradient compression
-  std::int64_t activations = 0;  // peak over all micro-batches in flight
-  int held = 1;                  // micro-batches under way, each of one chunk of the rank's units
+  std::int64_t gradients = 0, optimizer = 0;  // gradients: those that it applies
+  core::GradientPeak gradient_peak;           // with those that wait for their exchange
+  std::int64_t averages = 0;                  // EMA and SWA weights
+  std::int64_t unsent = 0;                    // error-feedback residuals of gradient compression
+  std::int64_t activations = 0;               // peak over all micro-batches in flight
+  StepFlops flops;
+  int held = 1;  // micro-batches under way, each of one chunk of the rank's units
   std::vector<Traffic> traffic;
 };
 

@@ -73,6 +73,7 @@ PartPlan plan_parts(const std::vector<NamedParameter>& parameters,
   for (const auto& [begin, end] : of.stages) gathers.pass(begin, end, !of.is_of_pipeline);
 
   PartPlan plan;
+  std::vector<core::GradientBlock> trained;
   std::vector<std::int64_t> there(units, 0);  // bytes of the blocks of each unit
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const FlatPlan& block = blocks[i];
@@ -87,6 +88,7 @@ PartPlan plan_parts(const std::vector<NamedParameter>& parameters,
     plan.bytes += block.part * item;
     if (!block.is_trained) continue;
     add_owned(block, parameters, of.place, plan);
+    trained.push_back(parallel::gradient_block(block, of.ranks));
     const std::int64_t scatters = scatters_of(block, sharding.level, of);
     plan.scatters.calls += scatters;
     plan.scatters.bytes += scatters * elements * (sharding.reduces_as_bf16 ? kBf16Bytes : item);
@@ -95,6 +97,10 @@ PartPlan plan_parts(const std::vector<NamedParameter>& parameters,
     const std::int64_t next = unit + 1 < units ? there[unit + 1] : 0;
     plan.together = std::max(plan.together, there[unit] + next);
   }
+  plan.gradients =
+      core::sharded_gradients(trained, {.keeps_blocks = sharding.level == ShardLevel::kOptimizer,
+                                        .accumulates = of.micros > 1 || of.is_of_pipeline,
+                                        .reduces_as_bf16 = sharding.reduces_as_bf16});
   return plan;
 }
 

@@ -9,13 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/plan/gradient_memory.h"
 #include "lib/parallel/placement.h"
 #include "lib/train/simulate/copy_traffic.h"
 #include "lib/units/named_parameter.h"
 
 namespace scaletrain::train {
 
-// Whose part, and of what.
+// A rank's place in the sharding group and in the pipeline.
 struct PartOf {
   int ranks = 1, place = 0;  // size of the shard group, this rank's place in it
   // The units that it runs from the first to the one behind the last, by stage; all as one stage
@@ -35,6 +36,7 @@ struct PartPlan {
   std::int64_t bytes = 0;                    // its shards of all blocks
   std::int64_t together = 0;                 // peak bytes of unsharded blocks
   PartTraffic gathers, scatters;             // parameters; gradients
+  core::GradientPeak gradients;              // with blocks that are filled or reduced
   std::vector<CopyBucket> copies;            // all-reduces with ranks that have the same shards
 };
 

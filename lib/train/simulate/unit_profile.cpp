@@ -205,14 +205,14 @@ class Profiler {
   // Returns the chunks into which `ranks` ranks divide a sequence.
   static std::int64_t chunks_of(std::int64_t ranks) { return ranks == 1 ? 1 : 2 * ranks; }
 
-  engine::Engine engine_of(std::vector<units::Unit> units) {
+  engine::Engine engine_of(std::vector<units::Unit> units, std::int64_t chunk) {
     return engine::Engine({.model = *learner_.model,
                            .task = *task_,
                            .precision = *learner_.precision,
                            .placement = placement_,
                            .mesh = mesh_,
                            .units = std::move(units)},
-                          recipe_.seed, {.chunk = recipe_.loss.chunk});
+                          recipe_.seed, {.chunk = chunk});
   }
 
   task::Example batch_of(const Size& size) const {
@@ -224,30 +224,44 @@ class Profiler {
     const std::vector<Kind> kinds =
         kinds_of(units_, *learner_.model, std::vector<bool>(units_.size(), false));
     std::vector<std::int64_t> inputs(kinds.size(), 1);
+    std::vector<units::Flops> flops(kinds.size());
     std::vector<units::Unit> ones;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       units::Unit& one = ones.emplace_back(units_[kinds[i].unit]);
-      one.run = [&count = inputs[i], run = one.run](units::Flow flow,
-                                                    const units::Context& context) {
+      one.run = [&count = inputs[i], &own = flops[i], run = one.run](
+                    units::Flow flow, const units::Context& context) {
         count = static_cast<std::int64_t>(flow.size());
-        return run(std::move(flow), context);
+        const units::ForwardFlops counter;
+        units::Flow output = run(std::move(flow), context);
+        own = counter.count();
+        return output;
       };
     }
-    engine::Engine engine = engine_of(std::move(ones));
+    engine::Engine engine = engine_of(ones, recipe_.loss.chunk);
+    engine::Engine whole = engine_of(std::move(ones), 0);  // runs the last unit too, for its FLOPs
     std::vector<std::vector<engine::UnitCost>> costs;
-    for (const Size& size : sizes_) costs.push_back(engine.measure_units(batch_of(size)));
+    std::vector<std::vector<units::Flops>> flops_at;
+    for (const Size& size : sizes_) {
+      costs.push_back(engine.measure_units(batch_of(size)));
+      if (recipe_.loss.chunk > 0) whole.measure_units(batch_of(size));
+      flops_at.push_back(flops);
+    }
     network_.forget();
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      std::vector<double> saved, input;
-      for (const auto& at_size : costs) {
-        saved.push_back(static_cast<double>(at_size[i].saved_bytes));
-        input.push_back(static_cast<double>(at_size[i].input_bytes));
+      std::vector<double> saved, input, products, attention;
+      for (std::size_t size = 0; size < sizes_.size(); ++size) {
+        saved.push_back(static_cast<double>(costs[size][i].saved_bytes));
+        input.push_back(static_cast<double>(costs[size][i].input_bytes));
+        products.push_back(flops_at[size][i].products);
+        attention.push_back(flops_at[size][i].attention);
       }
       for (const std::size_t unit : kinds[i].alike) {
         profiles[unit].name = units_[unit].name;
         profiles[unit].inputs = inputs[i];
         profiles[unit].saved_bytes = std::llround(value_at(whole_, sizes_, saved));
         profiles[unit].input_bytes = std::llround(value_at(whole_, sizes_, input));
+        profiles[unit].flops = {.products = value_at(whole_, sizes_, products),
+                                .attention = value_at(whole_, sizes_, attention)};
       }
     }
   }
@@ -278,7 +292,7 @@ class Profiler {
       ones.push_back(attribution.of(units_[kind.unit], ones.size()));
       ones_again.push_back(again[kind.unit]);
     }
-    engine::Engine engine = engine_of(std::move(ones));
+    engine::Engine engine = engine_of(std::move(ones), recipe_.loss.chunk);
     engine.set_recomputed(ones_again);
     // Collectives by unit and kind, at each size.
     std::map<std::pair<std::size_t, FakeKind>, std::vector<UnitExchange>> found;

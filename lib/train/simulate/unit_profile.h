@@ -10,6 +10,7 @@
 #include "lib/dist/fake/network.h"
 #include "lib/dist/mesh.h"
 #include "lib/train/model/learner.h"
+#include "lib/units/forward_flops.h"
 
 namespace scaletrain::train {
 
@@ -25,11 +26,25 @@ struct UnitProfile {
   std::int64_t saved_bytes = 0;  // activations that backward needs
   std::int64_t input_bytes = 0;  // inputs: all that activation checkpointing keeps
   std::int64_t inputs = 1;       // tensors that enter it
+  units::Flops flops;            // of its forward
   bool runs_again = false;
   std::vector<UnitExchange> exchanges;  // with its tensor group, by kind
   std::vector<UnitExchange> tokens;     // with the ranks that have the other experts
   std::vector<UnitExchange> keys;       // sent to the next rank of its context group
   std::vector<UnitExchange> sums;       // context group: sums that route tokens to experts
+};
+
+// Floating-point operations of a rank in a step (lib/units/forward_flops.h).
+struct StepFlops {
+  double forward = 0, backward = 0;
+  double recomputed = 0;  // forward again, in backward
+
+  // Adds `micros` micro-batches of `unit`.
+  void add(const UnitProfile& unit, double micros) {
+    forward += micros * unit.flops.forward();
+    backward += micros * unit.flops.backward();
+    if (unit.runs_again) recomputed += micros * unit.flops.forward();
+  }
 };
 
 // One for each unit of `learner`'s model, in their order; experts that ranks share are divided, and

@@ -18,6 +18,10 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   return sum;
 }
 
+bool accumulates_gradients(const Run& run) {
+  return run.batch.accumulate > 1 || run.recipe.parallel.pipeline > 1;
+}
+
 struct Change {
   std::int64_t saves = 0;
   std::string text;  // text of the recipe change
@@ -83,17 +87,14 @@ std::string megabytes(std::int64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / kMillion);
 }
 
-StepMemory step_memory(Run& run, const units::MemoryUse& first) {
-  std::vector<at::Tensor> trained;
-  trained.reserve(run.engine->owned().size());
-  for (const units::NamedParameter& one : run.engine->owned()) trained.push_back(one.tensor);
+StepMemory step_memory(const Run& run, const units::MemoryUse& first) {
   std::vector<at::Tensor> state;
   for (const auto& [name, tensor] : run.learner.optimizer->state()) {
     if (tensor.device() == run.group->device()) state.push_back(tensor);
   }
   return {.parameters = bytes_of(values(held_tensors(run))),
           .optimizer = bytes_of(state),
-          .gradients = bytes_of(trained),
+          .gradients = run.placement->gradient_peak(accumulates_gradients(run)).backward,
           .activations = first.of(units::MemoryKind::kActivations),
           .on_device = !run.group->device().is_cpu(),
           .units = run.engine->units().size()};

@@ -16,14 +16,14 @@ std::string megabytes(std::int64_t bytes);
 // Bytes of tensors at their highest, as far as a step came.
 struct StepMemory {
   std::int64_t parameters = 0, optimizer = 0;  // persistent bytes; parameters include buffers
-  std::int64_t gradients = 0;                  // bytes of the parameters' gradients
+  std::int64_t gradients = 0;                  // peak of the parameters' gradients in backward
   std::int64_t activations = 0;                // 0: not known
   bool on_device = false;                      // true: GPU memory
   std::size_t units = 0;                       // number of the model's units
 };
 
 // Returns the memory of a step of `run`; `first` measured its first step.
-StepMemory step_memory(Run& run, const units::MemoryUse& first);
+StepMemory step_memory(const Run& run, const units::MemoryUse& first);
 
 // "parameters 1.2 MB, gradients 1.2 MB, optimizer 2.4 MB, activations 340.0 MB".
 std::string memory_text(const StepMemory& memory);

@@ -64,14 +64,6 @@ std::shared_ptr<units::MemoryMeter> meter_for(const recipe::Recipe& recipe,
   return std::make_shared<units::MemoryMeter>(device.type());
 }
 
-// Says what the blocks that last are for.
-void attribute_state(Run& run, units::MemoryMeter& meter) {
-  meter.attribute(values(held_tensors(run)), units::MemoryKind::kParameters);
-  meter.attribute(run.engine->gradients(), units::MemoryKind::kGradients);
-  meter.attribute(values(NamedTensors(run.learner.optimizer->state())),
-                  units::MemoryKind::kOptimizer);
-}
-
 // Returns the memory use of the rank with the highest sum.
 units::MemoryUse highest(dist::Group& group, const units::MemoryUse& own) {
   constexpr auto kKindCount = static_cast<std::int64_t>(units::kMemoryKinds);

@@ -23,7 +23,7 @@ std::int64_t fake_ns = 0;  // read by the ledgers of this file
 
 std::int64_t read_fake_clock() { return fake_ns; }
 
-void pass(int seconds) { fake_ns += seconds * std::int64_t{1000000000}; }
+void let_pass(int seconds) { fake_ns += seconds * std::int64_t{1000000000}; }
 
 // "start_up 1, forward 2": the rows that are not 0.
 std::string rows_text(const RowSeconds& seconds) {
@@ -65,19 +65,19 @@ TEST_CASE("a scope interrupts the row around it, and rows sum to the wall time")
   const std::int64_t begin = fake_ns;
   TimeLedger ledger(read_fake_clock);
   const LedgerOfThread use(&ledger);
-  pass(1);
+  let_pass(1);
   ledger.leave(TimeRow::kOther);  // start-up is over
-  pass(2);
+  let_pass(2);
   {
     const TimeScope forward(TimeRow::kForward);
-    pass(4);
+    let_pass(4);
     {
       const TimeScope wait(TimeRow::kCommunication);
-      pass(8);
+      let_pass(8);
     }
-    pass(16);
+    let_pass(16);
   }
-  pass(32);
+  let_pass(32);
   const RowSeconds total = ledger.total();
   CHECK(rows_text(total) == "start_up 1, forward 20, exposed_communication 8, other 34");
   CHECK(sum_of(total) == doctest::Approx(static_cast<double>(fake_ns - begin) * 1e-9));
@@ -92,7 +92,7 @@ TEST_CASE("start-up, evaluation and checkpoints cover what happens inside them")
       const TimeScope covering(row);
       for (const TimeRow inner : {TimeRow::kDataWait, TimeRow::kForward, TimeRow::kCommunication}) {
         const TimeScope scope(inner);
-        pass(1);
+        let_pass(1);
       }
     }
     CHECK(rows_text(ledger.total()) == fmt::format("{} 3", scaletrain::core::to_text(row)));
@@ -102,11 +102,11 @@ TEST_CASE("start-up, evaluation and checkpoints cover what happens inside them")
 TEST_CASE("each call of take() has the time since the last one") {
   TimeLedger ledger(read_fake_clock);
   const LedgerOfThread use(&ledger);
-  pass(1);
+  let_pass(1);
   CHECK(rows_text(ledger.take()) == "start_up 1");
   ledger.leave(TimeRow::kOther);
   const TimeScope scope(TimeRow::kOptimizer);
-  pass(2);
+  let_pass(2);
   CHECK(rows_text(ledger.take()) == "optimizer 2");
   CHECK(rows_text(ledger.take()).empty());
   CHECK(rows_text(ledger.total()) == "start_up 1, optimizer 2");
@@ -149,13 +149,13 @@ TEST_CASE(
   FakeQueue queue;
   TimeLedger ledger(read_fake_clock);
   const LedgerOfThread use(&ledger);
-  pass(3);
+  let_pass(3);
   ledger.use(std::make_unique<FakeMarks>(queue));
   ledger.leave(TimeRow::kOther);
   queue.next_mark = 1;
   {
     const TimeScope forward(TimeRow::kForward);
-    pass(100);  // the host's time does not matter
+    let_pass(100);  // the host's time does not matter
     queue.next_mark = 5;
   }
   queue.next_mark = 7;

@@ -61,7 +61,7 @@ struct TestAgent {
   std::string lost, refused;
   std::vector<Verdict> verdicts;
 
-  Phase phase() const { return member->board().phase; }
+  Phase phase() const { return member->state().phase; }
 };
 
 struct Cluster {
@@ -134,7 +134,7 @@ struct Cluster {
   }
 
   void start_round() {
-    leader->publish({.host = "", .port = 4000 + leader->board().round}, "plan");
+    leader->publish({.host = "", .port = 4000 + leader->state().round}, "plan");
     run(milliseconds(200));
   }
 
@@ -142,7 +142,7 @@ struct Cluster {
               int signal = 0, int status = 0) {
     agent.member->report(
         {.agent = "",
-         .round = agent.member->board().round,
+         .round = agent.member->state().round,
          .outcome = outcome,
          .signal = signal,
          .status = status,

@@ -21,13 +21,13 @@
 #include "lib/core/descriptor.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/plan/save_interval.h"
 #include "lib/core/process/beat.h"
 #include "lib/core/text/hash.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/run_requests.h"
 #include "lib/train/build/build.h"
 #include "lib/train/loop/trainer.h"
-#include "lib/train/rules/save_interval.h"
 #include "tests/dist/ranks.h"
 #include "tests/temporary_folder.h"
 #include "tests/train/run/run_support.h"
@@ -255,8 +255,10 @@ TEST_CASE("auto begins with a tenth of the time between failures, and says what 
                       &interval, &stall, &write) == 3);
   // What is said is rounded.
   CHECK(interval >=
-        std::max(best_interval(std::max(0.0, stall - 0.0005), 7200), 10 * (write - 0.005)) - 0.05);
-  CHECK(interval <= std::max(best_interval(stall + 0.0005, 7200), 10 * (write + 0.005)) + 0.05);
+        std::max(core::best_interval(std::max(0.0, stall - 0.0005), 7200), 10 * (write - 0.005)) -
+            0.05);
+  CHECK(interval <=
+        std::max(core::best_interval(stall + 0.0005, 7200), 10 * (write + 0.005)) + 0.05);
   CHECK(watched({}, [](Watched& the) {
           the.saves.save();
           the.saves.finish();

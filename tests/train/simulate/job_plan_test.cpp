@@ -204,6 +204,10 @@ Json run_rank(const Case& one, std::unique_ptr<dist::Group> own) {
   for (const auto& [name, tensor] : run.learner.optimizer->state()) state.push_back(tensor);
   result["parameters"] = kept_bytes(held) + memory_of(parts);
   result["gradients"] = bytes_of(run.engine->gradients());
+  const core::GradientPeak peak =
+      run.placement->gradient_peak(run.batch.accumulate > 1 || one.parallel.pipeline > 1);
+  result["gradients in backward"] = peak.backward;
+  result["gradients in the exchange"] = peak.exchange;
   result["optimizer"] = bytes_of(state);
   std::int64_t unsent = 0;
   for (const auto& [name, tensor] : run.placement->own_state()) {
@@ -311,6 +315,8 @@ std::string plan_cases() {
     for (const RankPlan& rank : job.ranks) {
       ranks.push_back({{"parameters", rank.parameters},
                        {"gradients", rank.gradients},
+                       {"gradients in backward", rank.gradient_peak.backward},
+                       {"gradients in the exchange", rank.gradient_peak.exchange},
                        {"optimizer", rank.optimizer},
                        {"unsent", rank.unsent},
                        {"traffic", text_of(planned_sums(rank))}});
@@ -344,7 +350,8 @@ TEST_CASE("what is planned is what ranks own and exchange, and groups ask in one
       CAPTURE(rank);
       const Json& result = found[static_cast<std::size_t>(rank)].at(i);
       const Json& expected = planned.at(i)[static_cast<std::size_t>(rank)];
-      for (const char* const kind : {"parameters", "gradients", "optimizer", "unsent"}) {
+      for (const char* const kind : {"parameters", "gradients", "gradients in backward",
+                                     "gradients in the exchange", "optimizer", "unsent"}) {
         CAPTURE(kind);
         CHECK(result.at(kind) == expected.at(kind));
       }

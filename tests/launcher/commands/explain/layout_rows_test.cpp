@@ -54,6 +54,16 @@ TEST_CASE("a layout's bytes are rows by kind, without those that there are none 
         "activations | 12 kB | of 1 micro-batch of 1 under way\n");
 }
 
+TEST_CASE("gradients that wait for their exchange have a row") {
+  Json rank = rank_of(0);
+  rank["bytes"]["unreduced"] = 2'000;
+  const Json layout{{"per_device", 1}, {"ranks", {rank}}};
+  const std::vector<Explained> rows = memory_rows(layout);
+  CHECK(rows.at(0).value == "9.06 GB");
+  CHECK(rows.at(5).name == "unreduced");
+  CHECK(rows.at(5).from == "gradients in buckets or blocks that are not exchanged yet");
+}
+
 TEST_CASE("what lies on the host, or in a file, is no memory of the device") {
   Json rank = rank_of(0);
   rank["bytes"]["optimizer"] = 4'000'000'000;

@@ -1,0 +1,49 @@
+#include "launcher/plan/devices.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "lib/core/error.h"
+
+namespace scaletrain::launcher {
+
+TEST_CASE("every device has its limits and the document that states them") {
+  std::set<std::string> names;
+  for (const DeviceKind& one : device_kinds()) {
+    CAPTURE(one.name);
+    CHECK(names.insert(one.name).second);
+    CHECK(one.bf16_tflops >= one.tf32_tflops);
+    CHECK(one.tf32_tflops > 0);
+    CHECK(one.memory_gb > 0);
+    CHECK(one.memory_gb_s > 0);
+    CHECK(one.watts > 0);
+    CHECK(one.link_gb_s > 0);
+    CHECK(!one.source.empty());
+    CHECK((one.efficiency > 0) == !one.efficiency_source.empty());
+    CHECK(one.efficiency < 1);
+  }
+  CHECK(names.contains("h100"));
+  CHECK(!names.contains("cpu"));
+}
+
+TEST_CASE("the peak is that of the recipe's precision") {
+  const DeviceKind& device = device_kind("a100");
+  CHECK(device.peak_flops("bf16") == 312e12);
+  CHECK(device.peak_flops("fp8") == 312e12);
+  CHECK(device.peak_flops("fp32") == 19.5e12);
+  CHECK(!device.peak_flops("fp64"));
+}
+
+TEST_CASE("an unknown device is answered with the nearest name") {
+  try {
+    device_kind("h1oo");
+    FAIL("it was found");
+  } catch (const core::UsageError& error) {
+    CHECK(error.found() == "\"h1oo\" is not in the table of devices");
+    CHECK(error.remedy().ends_with("; did you mean \"h100\"?"));
+    CHECK(error.remedy().starts_with("use one of: cpu, h100, "));
+  }
+}
+
+}  // namespace scaletrain::launcher
