@@ -1,4 +1,4 @@
-// Everything that is wrong with the shards of one folder, and what its quarantine.json makes of it.
+// Checks the shards of one folder and updates its quarantine.json.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct FolderReport {
   std::string folder;
   std::vector<format::Quarantined> problems;  // new: not yet listed in quarantine.json
   std::vector<UncheckedShard> unchecked;
-  std::vector<format::Quarantined> stale;  // listed before, sound now
+  std::vector<format::Quarantined> stale;  // listed before, valid now
   std::vector<std::string> warnings;
   std::int64_t bytes = 0;                                  // size of the shards
   std::int64_t samples = 0;                                // samples that training sees
   std::int64_t left_out_shards = 0, left_out_samples = 0;  // excluded by quarantine.json
-  bool rewritten = false, removed = false;                 // quarantine.json, by a repair
+  bool rewritten = false, removed = false;                 // changes of quarantine.json by a repair
 };
 
 // Checks `shards`, which are all in `folder`. With `repair`, rewrites quarantine.json: the problems

@@ -140,7 +140,7 @@ void look_at_samples(const ShardFile& shard, const CheckRules& rules, ShardRepor
 // The SHA-256 that a local shard's index holds, if the index is of this version of the shard.
 std::string indexed_hash(const std::string& path, const storage::Identity& version) {
   if (core::is_url(path)) return "";
-  return format::recorded_sha256(data::index_path(path, ""), data::version_of(version));
+  return format::recorded_sha256(format::index_path(path, ""), data::version_of(version));
 }
 
 void look_at_hash(const storage::Stores& stores, const std::string& path, const std::string& sha256,

@@ -1,9 +1,7 @@
 // Headings and examples of the commands of `scaletrain data`, for --help and the man pages.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::app {
 

@@ -1,5 +1,5 @@
-// Statistics of a set of shards, counted sample by sample. Sums are whole numbers, so the result
-// does not depend on the order.
+// Statistics of a set of shards. Sums are integers, so the result does not depend on the order of
+// samples.
 #pragma once
 
 #include <array>
@@ -45,10 +45,11 @@ struct Thumbnail {
 struct Sheet {
   std::vector<Thumbnail> thumbnails;
   std::size_t of_each = 0;  // limit for each class, or list of classes
-  bool has_all = true;      // else one of each class that came first
+  bool has_all = true;      // otherwise only of the first classes
 };
 
-// A page that stands alone: counts, a bar a class, and the thumbnails, with how they were chosen.
+// Returns a self-contained HTML page: counts, a bar for each class, and thumbnails with the way
+// they were chosen.
 std::string stats_page(const std::string& title, const DataStats& stats,
                        const std::vector<std::string>& classes, const Sheet& sheet);
 

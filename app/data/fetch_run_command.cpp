@@ -25,7 +25,7 @@ struct FetchRunOptions {
 };
 
 bool is_file_of_run(const std::string& name) {
-  constexpr std::array<std::string_view, 4> kEndings{".json", ".jsonl", ".csv", ".txt"};
+  constexpr std::array<std::string_view, 5> kEndings{".json", ".jsonl", ".csv", ".txt", ".png"};
   if (name == "lease.json") return false;  // belongs to processes of another machine
   for (const std::string_view ending : kEndings) {
     if (name.ends_with(ending)) return true;
@@ -55,7 +55,9 @@ void fetch_run(FetchRunOptions options) {
     throw core::DataError(core::shown_path(options.place), "holds no run",
                           "name the folder that holds recipe.json and metrics.jsonl");
   }
-  fetch_files(storage, options.place + "/cards", fs::path(options.folder) / "cards");
+  for (const char* const folder : {"cards", "media"}) {
+    fetch_files(storage, options.place + "/" + folder, fs::path(options.folder) / folder);
+  }
 }
 
 }  // namespace

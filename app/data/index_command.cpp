@@ -17,7 +17,7 @@
 #include "lib/core/text/compressed_name.h"
 #include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
-#include "lib/data/set/stored_index.h"
+#include "lib/format/tar/shard_index.h"
 #include "lib/observe/work_progress.h"
 
 namespace scaletrain::app {
@@ -72,7 +72,7 @@ void run_index(const IndexOptions& options) {
         nlohmann::ordered_json row = {{"shard", core::shown_path(path)},
                                       {"samples", done.shard.samples},
                                       {"bytes", done.shard.bytes},
-                                      {"index", data::index_path(path, options.cache)}};
+                                      {"index", format::index_path(path, options.cache)}};
         if (options.hash) row["sha256"] = done.sha256;
         list.push_back(std::move(row));
       });

@@ -1,4 +1,4 @@
-// A perceptual hash: images that look alike have hashes that are near (lib/data/set/near_sets.h).
+// Perceptual hash: similar images have hashes with few different bits (lib/data/set/near_sets.h).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace scaletrain::app {
 
-// dHash (Krawetz, "Kind of Like That", 2013): 64 bits, each whether a pixel of the grey picture of
-// 9 x 8 is darker than its right neighbour. Scaling and recompressing change few of them.
+// dHash (Krawetz, "Kind of Like That", 2013): each of 64 bits is 1 if a pixel of the 9 x 8 grey
+// image is darker than its right neighbour. Scaling and recompression change few bits.
 std::uint64_t difference_hash(const data::Image& image, data::Resizer& resizer, data::Image& small);
 
 }  // namespace scaletrain::app

@@ -1,4 +1,4 @@
-// Pictures of coloured shapes whose class can be seen: data for trials without data.
+// Draws pictures of coloured shapes with visible classes: data for trials.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace scaletrain::app {
 
-// Names of `count` classes: "red-circle", ..., and from the 73rd on "red-circle-x2" with two of it.
+// Returns the names of `count` classes: "red-circle", ..., from the 73rd on "red-circle-x2" with
+// two shapes.
 std::vector<std::string> shape_classes(std::int64_t count);
 
 // Returns label number `i` of the order in which neighbours differ in shape and colour:

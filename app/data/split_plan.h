@@ -1,4 +1,4 @@
-// Assignment of every sample to a part of a split.
+// Plans a split: assigns every sample to a part.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace scaletrain::app {
 
-// 16 bytes.
+// A sample to assign; 16 bytes.
 struct SplitSample {
   std::uint64_t group = 0;  // samples of one group stay together
   std::uint32_t label = 0;
@@ -19,11 +19,10 @@ struct SplitPlan {
   std::size_t groups = 0;
 };
 
-// Divides the samples: `shares` sum to 1, and each class is divided by
-// them as well as whole groups allow; with groups of one sample each count is right to the sample,
-// and so are the parts of the whole set, however small the classes are. A function of the samples,
-// whatever their order, the shares and the seed. Beside the samples it takes 13 bytes for each at
-// most.
+// Divides the samples by `shares`, which sum to 1, within each class as evenly as complete groups
+// allow. With groups of one sample the counts of each class and of the parts are exact. The result
+// depends only on the samples (not their order), the shares and the seed. Uses at most 13 further
+// bytes per sample.
 SplitPlan plan_split(std::vector<SplitSample> samples, const std::vector<double>& shares,
                      std::uint64_t seed);
 

@@ -1,4 +1,5 @@
-// scaletrain-export: follows metrics.jsonl of a run and writes it for experiment trackers.
+// scaletrain-export: follows metrics, pictures and histograms of a run and writes them for
+// experiment trackers.
 //
 // The launcher of node 0 starts it, if the recipe has log.to, and ends it by closing the pipe that
 // is its standard input. Standard output is a file that the launcher reads: a line for each warning
@@ -10,8 +11,10 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/core/error.h"
@@ -21,12 +24,14 @@
 #include "lib/core/text/help_text.h"
 #include "lib/observe/line_follower.h"
 #include "lib/track/exports.h"
+#include "lib/track/media.h"
 #include "lib/track/record.h"
 
 namespace {
 
 namespace core = scaletrain::core;
 namespace track = scaletrain::track;
+using scaletrain::observe::LineFollower;
 
 constexpr int kLookMs = 500;
 constexpr int kLowPriority = 10;  // nice value: training comes first
@@ -44,21 +49,47 @@ void report(const std::string& text) {
   [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, line.data(), line.size());
 }
 
-// Exports the lines that were appended since the last call.
-void export_new_lines(scaletrain::observe::LineFollower& lines, track::Exports& exports) {
+// The files of a run that are exported.
+struct RunFiles {
+  explicit RunFiles(std::filesystem::path folder) : run(std::move(folder)) {}
+
+  std::filesystem::path run;
+  LineFollower metrics{run / "metrics.jsonl"};
+  LineFollower pictures{run / "media" / "index.jsonl"}, histograms{run / "histograms.jsonl"};
+};
+
+void export_new_metrics(RunFiles& files, track::Exports& exports) {
   std::vector<track::Record> records;
   const auto flush = [&] {
     if (!records.empty()) exports.write(records);
     records.clear();
   };
-  const auto begin_again = [&] { exports.begin_again(); };
-  lines.read(begin_again, [&](const nlohmann::ordered_json& line) {
+  const auto begin_again = [&] {
+    exports.begin_again();
+    files.pictures = LineFollower(files.run / "media" / "index.jsonl");
+    files.histograms = LineFollower(files.run / "histograms.jsonl");
+  };
+  files.metrics.read(begin_again, [&](const nlohmann::ordered_json& line) {
     if (std::optional<track::Record> record = track::parse_record(line)) {
       records.push_back(std::move(*record));
     }
     if (records.size() == kBatch) flush();
   });
   flush();
+}
+
+// Exports the lines that were appended since the last call.
+void export_new_lines(RunFiles& files, track::Exports& exports) {
+  export_new_metrics(files, exports);
+  const auto nothing = [] {};
+  files.pictures.read(nothing, [&](const nlohmann::ordered_json& line) {
+    if (const auto picture = track::parse_picture(line)) exports.write_picture(*picture);
+  });
+  files.histograms.read(nothing, [&](const nlohmann::ordered_json& line) {
+    if (const auto histograms = track::parse_histograms(line)) {
+      exports.write_histograms(*histograms);
+    }
+  });
 }
 
 // Serves sockets until it is time to look at the file again; false: the launcher closed its pipe.
@@ -76,9 +107,9 @@ bool wait_and_serve(track::Exports& exports) {
 int follow(const Arguments& arguments) {
   track::Exports exports(arguments.to, arguments.options,
                          [](const std::string& line) { report("warning: " + line); });
-  scaletrain::observe::LineFollower lines(arguments.options.run / "metrics.jsonl");
-  while (wait_and_serve(exports)) export_new_lines(lines, exports);
-  export_new_lines(lines, exports);
+  RunFiles files(arguments.options.run);
+  while (wait_and_serve(exports)) export_new_lines(files, exports);
+  export_new_lines(files, exports);
   exports.finish();
   report(exports.summary());
   return 0;

@@ -1,5 +1,5 @@
-// Pictures of formats that shards do not hold: BMP, GIF and TIFF. The tools that write shards make
-// PNGs of them, or what they are asked for.
+// Decodes images in formats that shards do not support: BMP, GIF and TIFF. Tools that write shards
+// convert them to PNG or to the requested format.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ std::string foreign_kind(std::string_view file);
 // True for an extension .bmp, .gif, .tif or .tiff.
 bool is_foreign_file(const std::string& name);
 
-// Decodes the picture, upright: the first frame of a GIF, the first page of a TIFF. Alpha is left
-// out, 16 bits are scaled to 8, as everywhere. Throws std::invalid_argument saying what is wrong
-// with the file. Memory is bounded by what `most_pixels` take, whatever the file says.
+// Decodes the image with its orientation applied: the first frame of a GIF, the first page of a
+// TIFF. Drops alpha and scales 16 bits to 8. Throws std::invalid_argument with the problem. Memory
+// is limited by `most_pixels`, whatever the file claims.
 void decode_foreign(std::string_view file, data::Image& image,
                     std::int64_t most_pixels = data::kMaxPixels);
 
-// One format each; same errors.
+// Decoders of one format each; same errors.
 void decode_bmp(std::string_view file, data::Image& image, std::int64_t most_pixels);
 void decode_gif(std::string_view file, data::Image& image, std::int64_t most_pixels);
 void decode_tiff(std::string_view file, data::Image& image, std::int64_t most_pixels);

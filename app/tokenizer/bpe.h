@@ -1,6 +1,6 @@
-// Byte-pair encoding of one piece of text: of all neighbours that may be merged the pair of the
-// lowest rank is, the leftmost first, until there is none (Sennrich et al., "Neural Machine
-// Translation of Rare Words with Subword Units", 2016, section 3.2).
+// Byte-pair encoding (BPE) of one piece of text: repeatedly merges the neighbouring pair with the
+// lowest rank, leftmost first (Sennrich et al., "Neural Machine Translation of Rare Words with
+// Subword Units", 2016, section 3.2).
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,18 @@ using Vocabulary = std::unordered_map<std::string, std::uint32_t>;
 using Merges = std::vector<std::pair<std::string, std::string>>;  // in order of rank
 
 struct BpeOptions {
-  bool byte_level = false;     // merges begin at bytes; otherwise at characters
+  bool byte_level = false;     // merges start from bytes; otherwise from characters
   bool byte_fallback = false;  // an unknown character becomes tokens "<0x00>" to "<0xFF>"
-  bool whole_words = false;    // a piece that is a token is that token, whatever the merges say
-  std::optional<std::uint32_t> unknown{};  // for what has no token; otherwise it is left out
-  bool fuse_unknown = false;               // one for several in a row
+  bool whole_words = false;    // a piece that is a token is not merged from parts
+  std::optional<std::uint32_t>
+      unknown{};              // token for unknown text; without it such text is dropped
+  bool fuse_unknown = false;  // one token for consecutive unknown characters
 };
 
 class Bpe {
  public:
-  // The strings of `vocabulary` and `merges` are text, also where they are of bytes. Throws
-  // core::DataError naming `place`: a merge of what is no token, a byte without a token.
+  // `vocabulary` and `merges` are text, also for bytes. Throws core::DataError naming `place` for a
+  // merge of unknown tokens or a byte without a token.
   Bpe(Vocabulary vocabulary, const Merges& merges, const BpeOptions& options,
       const std::string& place);
 
@@ -45,7 +46,7 @@ class Bpe {
   Vocabulary vocabulary_;
   BpeOptions options_;
   std::unordered_map<std::uint64_t, Merge> merges_;  // key: left << 32 | right
-  std::vector<std::uint32_t> bytes_;                 // the token of each, where all have one
+  std::vector<std::uint32_t> bytes_;                 // token of each byte, if all have one
 };
 
 }  // namespace scaletrain::app

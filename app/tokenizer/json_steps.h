@@ -1,4 +1,4 @@
-// The steps that a tokenizer.json asks for.
+// Builds the preprocessing steps of a tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,18 @@ namespace scaletrain::app {
 
 using Steps = std::vector<std::unique_ptr<TextStep>>;
 
-// Appends what "normalizer" and "pre_tokenizer", null or an object, say. Throws core::DataError
-// naming `place` for what is not supported.
+// Append the steps of "normalizer" and "pre_tokenizer", each null or an object. Throw
+// core::DataError naming `place` for unsupported steps.
 void add_normalizer(const nlohmann::json& normalizer, const std::string& place, Steps& steps);
 void add_pre_tokenizer(const nlohmann::json& pre_tokenizer, const std::string& place, Steps& steps);
 
-// GPT-2's way to cut text into words.
+// Appends GPT-2's splitting of text into words.
 void add_gpt2_words(const std::string& place, Steps& steps);
 
 // True if "pre_tokenizer" has a ByteLevel step, which maps each byte to a printable character.
 bool is_byte_level(const nlohmann::json& pre_tokenizer);
 
-// The sign that stands for a blank in tokens; "" where none does.
+// Returns the character that stands for a blank in tokens; "" if there is none.
 std::string blank_sign(const nlohmann::json& normalizer, const nlohmann::json& pre_tokenizer);
 
 }  // namespace scaletrain::app

@@ -18,11 +18,11 @@ inline constexpr const char* kTokenizers =
 // with LibTorch by app/tokenizer/pieces_library.h.
 using LoadSentencePieces = std::unique_ptr<Tokenizer> (*)(const std::filesystem::path& path);
 
-// `what` is "bytes", a tokenizer.json of Hugging Face, a folder that has one or GPT-2's vocab.json
-// and merges.txt, or a SentencePiece model. `end_of_text` is the text of the token that ends a
-// document; "": the tokenizer's own. `sentence_pieces` opens SentencePiece's. Throws
-// core::DataError for what is damaged, not supported or has no such token, and core::UsageError for
-// an `end_of_text` where there is no choice.
+// `what`: "bytes", a tokenizer.json of Hugging Face, a folder with one or with GPT-2's vocab.json
+// and merges.txt, or a SentencePiece model. `end_of_text`: text of the token that ends a document;
+// "": the tokenizer's own. `sentence_pieces` opens SentencePiece models. Throws core::DataError for
+// damaged or unsupported files or a missing token, and core::UsageError for an `end_of_text` if the
+// tokenizer has no choice.
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& what, const std::string& end_of_text,
                                           LoadSentencePieces sentence_pieces);
 

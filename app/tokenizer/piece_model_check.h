@@ -9,13 +9,13 @@
 
 namespace scaletrain::app {
 
-// For a file that is no model.
+// Advice in errors about a file that is not a model.
 inline constexpr const char* kPieceModelRemedy =
     "name a .model file, a tokenizer.json, a folder with vocab.json and merges.txt, or bytes";
 
-// `model` is a serialized ModelProto, `place` its path. Returns if the library can load it without
-// reading outside of `model`; it may still refuse it. Throws core::DataError with the place of the
-// damage: protobuf's wire format, /pieces, or the precompiled_charsmap of a normalizer.
+// `model`: a serialized ModelProto; `place`: its path. Returns normally if the library can load it
+// without reading outside of `model`; it may still refuse it. Throws core::DataError with the place
+// of the damage: protobuf's wire format, /pieces, or the precompiled_charsmap of a normalizer.
 void check_piece_model(std::string_view model, const std::string& place);
 
 }  // namespace scaletrain::app

@@ -1,6 +1,6 @@
-// The door to SentencePiece for a program with LibTorch: libscaletrain_pieces.so, opened only when
-// such a model is used, with its own symbols first. SentencePiece and LibTorch both have a global
-// FLAGS_minloglevel, of another type.
+// Loads SentencePiece in a program with LibTorch: libscaletrain_pieces.so, only when such a model
+// is used, with its own symbols first. SentencePiece and LibTorch both define a global
+// FLAGS_minloglevel with different types.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The fields of a protobuf message, one after another, without a description of the message.
+// Reads the fields of a protobuf message in order, without a description of the message.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ struct ProtobufField {
   bool is_fixed32() const { return wire_type == 5; }
 };
 
-// Reads only inside `message`, which outlives it. Groups, which no message of ours has, count as
-// damage.
+// Reads only inside `message`, which must outlive this object. Groups, which are not used here,
+// count as damage.
 class ProtobufFields {
  public:
   explicit ProtobufFields(std::string_view message) : message_(message) {}
 
-  // nullopt at the end of the message or at damage.
+  // Returns nullopt at the end of the message or at damage.
   std::optional<ProtobufField> next();
   bool damaged() const { return damaged_; }
   std::size_t at() const {

@@ -12,13 +12,13 @@ namespace scaletrain::app {
 
 class Regex {
  public:
-  // Throws core::DataError naming `place` for what is no expression.
+  // Throws core::DataError naming `place` for an invalid expression.
   Regex(const std::string& pattern, const std::string& place);
   ~Regex();
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
 
-  // The first match at or behind `from`, as begin and end; `text` is UTF-8. Any thread.
+  // Returns begin and end of the first match at or after `from`; `text` is UTF-8. Any thread.
   std::optional<std::pair<std::size_t, std::size_t>> find(std::string_view text,
                                                           std::size_t from) const;
 
@@ -27,7 +27,7 @@ class Regex {
   std::unique_ptr<Code> code_;
 };
 
-// An expression that matches `text` and nothing else.
+// Returns an expression that matches exactly `text`.
 std::string regex_quote(std::string_view text);
 
 }  // namespace scaletrain::app

@@ -11,9 +11,9 @@
 
 namespace scaletrain::app {
 
-// Checks the compiled normalization rules of a SentencePiece model. Returns what is wrong if a
-// search would leave the trie, the strings or the library's buffer of 32 results, or if a text
-// could become more than 256 times longer; nullopt for sound rules. Empty rules are sound.
+// Checks the compiled normalization rules of a SentencePiece model. Returns the problem if a search
+// could leave the trie, the strings or the library's buffer of 32 results, or if a text could
+// become more than 256 times longer; nullopt for valid rules, including empty ones.
 std::optional<std::string> damage_of_rules(std::string_view rules);
 
 }  // namespace scaletrain::app

@@ -1,4 +1,4 @@
-// SentencePiece models.
+// Loads SentencePiece models.
 #pragma once
 
 #include <filesystem>

@@ -20,7 +20,7 @@ using Tokens = std::vector<std::uint32_t>;
 class TextStep {
  public:
   virtual ~TextStep() = default;
-  // Appends the tokens of `text`, not empty; `first`: it is where the document begins.
+  // Appends the tokens of `text`, which is not empty; `first`: it is at the start of the document.
   virtual void apply(std::string_view text, bool first, Tokens& tokens) const = 0;
   void set_next(const TextStep& next) { next_ = &next; }
 
@@ -33,10 +33,10 @@ class TextStep {
   const TextStep* next_ = nullptr;
 };
 
-// Tokens that stand for a text wherever it is; what is between them is passed on.
+// Added tokens, which are matched anywhere; the text between them is passed on.
 class AddedTokens : public TextStep {
  public:
-  // The longest of `added` that fits somewhere is taken.
+  // At each position the longest matching token is taken.
   AddedTokens(Vocabulary added, const std::string& place);
   void apply(std::string_view text, bool first, Tokens& tokens) const override;
 
@@ -57,7 +57,7 @@ class NormalForm : public TextStep {
 
 class Prepend : public TextStep {
  public:
-  // `unless_there`: leaves a text alone that already begins with `before`.
+  // `unless_there`: does not change a text that already starts with `before`.
   Prepend(std::string before, bool unless_there, bool only_first)
       : before_(std::move(before)), unless_there_(unless_there), only_first_(only_first) {}
   void apply(std::string_view text, bool first, Tokens& tokens) const override;
@@ -79,7 +79,7 @@ class Replace : public TextStep {
 
 enum class Keep { kBoth, kMatches, kOthers };
 
-// Cuts text at the matches of an expression.
+// Splits text at the matches of an expression.
 class Split : public TextStep {
  public:
   Split(Regex where, Keep keep) : where_(std::move(where)), keep_(keep) {}
@@ -90,7 +90,7 @@ class Split : public TextStep {
   Keep keep_;
 };
 
-// The end of a chain.
+// Last step of a chain: encodes pieces.
 class EncodePieces : public TextStep {
  public:
   explicit EncodePieces(Bpe bpe) : bpe_(std::move(bpe)) {}

@@ -1,4 +1,4 @@
-// Bytes that come in parts, as text that can be shown at once.
+// Converts bytes that arrive in parts to text that can be printed at once.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@ namespace scaletrain::app {
 
 class TextStream {
  public:
-  // Appends `bytes` and returns the characters that are complete by now. Invalid UTF-8 becomes
-  // U+FFFD, as in Python: one for as many bytes as could have begun a character.
+  // Appends `bytes` and returns the characters that are now complete. Invalid UTF-8 becomes U+FFFD
+  // as in Python: one for each maximal invalid sequence.
   std::string add(std::string_view bytes);
 
-  // At the end: what is left, an unfinished character as U+FFFD.
+  // Call at the end: returns the rest, with an incomplete character as U+FFFD.
   std::string finish();
 
  private:
-  std::string held_;  // the beginning of a character
+  std::string held_;  // start of an incomplete character
 };
 
 }  // namespace scaletrain::app

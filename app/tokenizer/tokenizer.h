@@ -1,4 +1,4 @@
-// Text to tokens, and back.
+// Interface of tokenizers: text to tokens and back.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // The tokens of one document, without the one that ends it; any thread. Unless takes_any_bytes(),
-  // `text` has to be UTF-8.
+  // Returns the tokens of one document, without the one that ends it; any thread. `text` must be
+  // UTF-8 unless takes_any_bytes().
   virtual std::vector<std::uint32_t> encode(std::string_view text) const = 0;
   virtual bool takes_any_bytes() const { return false; }
 
@@ -26,8 +26,8 @@ class Tokenizer {
   virtual std::string name() const = 0;  // for NAME.tokens.json
 };
 
-// True if encode() puts a blank before a document's first word: the text of a whole document's
-// tokens then begins with it.
+// True if encode() puts a blank before a document's first word: decoded documents then start with
+// it.
 bool adds_blank(const Tokenizer& tokenizer);
 
 }  // namespace scaletrain::app

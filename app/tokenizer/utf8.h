@@ -1,4 +1,4 @@
-// UTF-8 characters, and the texts that stand for single bytes in vocabularies.
+// UTF-8 characters, and representations of single bytes in vocabularies.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace scaletrain::app {
 
-// How many bytes the character has that begins with `first`, of text that is UTF-8.
+// Returns the length in bytes of the UTF-8 character that starts with `first`.
 std::size_t character_bytes(char first);
 
-// The character that stands for a byte: itself where it is printable and no blank of Latin-1, else
-// the next unused one from U+0100 on (GPT-2's bytes_to_unicode).
+// Returns the character for a byte: itself if it is printable and not a blank of Latin-1, else the
+// next unused one from U+0100 on (GPT-2's bytes_to_unicode).
 const std::string& byte_as_text(unsigned char byte);
 
 std::string bytes_as_text(std::string_view bytes);
@@ -20,10 +20,10 @@ std::string bytes_as_text(std::string_view bytes);
 // Inverse of bytes_as_text(); a character that stands for no byte is kept.
 std::string text_as_bytes(std::string_view text);
 
-// The byte of "<0x0A>"; nullopt for any other text.
+// Returns the byte of "<0x0A>"; nullopt for any other text.
 std::optional<std::string> byte_of_name(std::string_view name);
 
-// `text` with `by` in the place of every `what`, which is not empty.
+// Replaces every `what`, which is not empty, in `text` by `by`.
 std::string replace_all(std::string_view text, std::string_view what, std::string_view by);
 
 }  // namespace scaletrain::app

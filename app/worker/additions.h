@@ -1,4 +1,4 @@
-// Models that a program of somebody's own adds to a worker (docs/internals/own-model.md).
+// Models that a custom worker program adds (docs/internals/own-model.md).
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct OwnModel {
   nn::Factory make = nullptr;
 };
 
-// Models of a worker beside those of lib/recipe/catalog/models.def.
+// Models of a worker in addition to lib/recipe/catalog/models.def.
 struct Additions {
   std::vector<OwnModel> models;
 };

@@ -1,11 +1,11 @@
-// scaletrain-worker import: weights from elsewhere as a checkpoint.
+// `scaletrain-worker import`: imports weights as a checkpoint.
 #pragma once
 
 #include "app/worker/models.h"
 
 namespace scaletrain::app {
 
-// `scaletrain checkpoint import` becomes it, with the same words behind "import".
+// `scaletrain checkpoint import` executes it with the same arguments after "import".
 int run_import(int argc, char** argv, const Models& models);
 
 }  // namespace scaletrain::app

@@ -1,5 +1,5 @@
-// `scaletrain-worker layout`: what the ranks of a job would own, keep and exchange, for `scaletrain
-// explain`.
+// `scaletrain-worker layout`: predicts state, memory and communication of a job's ranks, for
+// `scaletrain explain`.
 #pragma once
 
 #include "app/worker/models.h"

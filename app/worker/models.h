@@ -1,4 +1,4 @@
-// The models of one worker: what a recipe may name, and what makes them.
+// The models of a worker: their recipe names and factories.
 #pragma once
 
 #include "app/worker/additions.h"
@@ -11,7 +11,7 @@ struct Models {
   nn::Factories factories;
 };
 
-// models.def's and the additions. Throws core::UsageError for a row that cannot be.
+// Returns the models of models.def and the additions. Throws core::UsageError for an invalid row.
 Models models_of(const Additions& additions);
 
 }  // namespace scaletrain::app

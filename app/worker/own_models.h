@@ -1,8 +1,8 @@
-// The rows of a .def file of somebody's own as additions to a worker.
+// Adds the rows of a custom .def file to a worker.
 //
-// SCALETRAIN_OWN_MODELS, which scaletrain_add_worker() defines, names that file; its rows are those
-// of lib/recipe/catalog/models.def, and the factories make_NAME stand in namespace scaletrain::nn.
-// Include it once in a program, where main is.
+// SCALETRAIN_OWN_MODELS, set by scaletrain_add_worker(), names that file. Its rows have the form of
+// lib/recipe/catalog/models.def, and the factories make_NAME are in namespace scaletrain::nn.
+// Include this header once in a program, in the file with main().
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The tokenizer that a run's token files were made by.
+// The tokenizer of a run's token files.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct RunTokenizer {
   std::int64_t end_of_text = 0;  // taken from the card of the token files if found
 };
 
-// Opens the tokenizer that `asked` names, otherwise the one in the card of `recipe`'s token files,
-// whose file is looked for beside them and in the working directory. Throws core::UsageError if it
-// is not found, differs from the card's, or has more tokens than the model; and whatever
-// make_tokenizer() throws.
+// Opens the tokenizer in `asked`, otherwise the one in the card of `recipe`'s token files, whose
+// file is searched beside them and in the working directory. Throws core::UsageError if it is not
+// found, differs from the card's, or has more tokens than the model, and the errors of
+// make_tokenizer().
 RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation& asked);
 
 }  // namespace scaletrain::app

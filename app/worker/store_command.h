@@ -3,8 +3,8 @@
 
 namespace scaletrain::app {
 
-// N is a listening socket, on which the first client already waits. Serves until it is killed, by
-// `scaletrain launch` at the end of the attempt or with it. Throws core::UsageError.
+// N: a listening socket with the first client waiting. Serves until `scaletrain launch` kills it at
+// the end of the attempt, or ends itself. Throws core::UsageError.
 int run_store(int argc, char** argv);
 
 }  // namespace scaletrain::app

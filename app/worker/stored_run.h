@@ -1,4 +1,4 @@
-// Recipe and class names stored in a checkpoint, for the commands that only look at the model.
+// Recipe and class names stored in a checkpoint, for commands that only use the model.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace scaletrain::app {
 
-// The recipe in a checkpoint, with `overrides` in the form of --set.
+// Returns the recipe in a checkpoint, with `overrides` in the form of --set.
 recipe::Recipe recipe_of(const std::filesystem::path& checkpoint, const recipe::CatalogPtr& catalog,
                          const std::vector<std::string>& overrides = {});
 
-// Class names of the model, empty if it has none.
+// Returns the class names of the model; {} if it has none.
 std::vector<std::string> classes_of(const std::filesystem::path& checkpoint);
 
 }  // namespace scaletrain::app

@@ -1,4 +1,4 @@
-// LibTorch's exceptions as ours.
+// Converts LibTorch's exceptions to core::Error.
 #pragma once
 
 #include <exception>
@@ -8,9 +8,9 @@
 
 namespace scaletrain::app {
 
-// Translates an exception that is not a core::Error, on rank `rank`: keeps its text without the C++
-// stack, as core::OutOfMemoryError if device or host memory ran out, as core::Error with kMemory if
-// no thread could be started, otherwise as core::InternalError.
+// Converts an exception that is not a core::Error, on rank `rank`, and keeps its text without the
+// C++ stack: core::OutOfMemoryError if device or host memory ran out, core::Error with kMemory if
+// no thread could be started, otherwise core::InternalError.
 std::unique_ptr<core::Error> translate(const std::exception& error, int rank);
 
 }  // namespace scaletrain::app

@@ -19,7 +19,9 @@
 #include "lib/core/log.h"
 #include "lib/core/process/beat.h"
 #include "lib/core/process/lifeline.h"
+#include "lib/core/process/planted_delay.h"
 #include "lib/core/process/signals.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
 #include "lib/train/loop/trainer.h"
@@ -72,6 +74,8 @@ int run_train(int argc, char** argv, const Models& models) {
     return static_cast<int>(core::ExitCode::kUsage);
   }
 
+  core::TimeLedger times;
+  const core::LedgerOfThread use_times(&times);
   core::install_stop_handlers();
   const core::WorkerEnv env = core::read_worker_env();
   if (env.world_size > 1) core::set_log_prefix(fmt::format("[rank {}] ", env.rank));
@@ -93,6 +97,7 @@ int run_train(int argc, char** argv, const Models& models) {
   try {
     std::optional<std::filesystem::path> checkpoint;
     if (resume) checkpoint = *resume;
+    core::delay_if_planted(core::DelayPlace::kStart);
     {
       std::optional<std::jthread> early_stop =
           core::call_every(kLookForStopEvery, leave_if_stopped);

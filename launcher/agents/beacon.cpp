@@ -19,8 +19,8 @@ constexpr std::chrono::milliseconds kPatience{1000};  // to connect, and for an 
 void leave_address(KeyStore& store, const JobTerms& terms, int generation, const Candidate& here) {
   const std::optional<Hello> hello = read_hello(store, terms);
   if (!hello || hello->generation >= generation) return;
-  const std::optional<std::string> board = store.get("board");
-  if (!board || parse<Board>(*board).nodes > 0) return;
+  const std::optional<std::string> state = store.get("state");
+  if (!state || parse<JobState>(*state).nodes > 0) return;
   store.set("moved", to_line(here));
 }
 

@@ -3,15 +3,15 @@
 // After the leader was lost another agent leads, at an address that nobody has named on a command
 // line. A launcher that is started again on the host of --rdzv-endpoint then leads there, alone;
 // the leader of the job looks there once a second and leaves it a record of where it is itself
-// (the key `moved`), which that launcher and all who ask its store follow (Meeting).
+// (the key `moved`), which that launcher and all who ask its store follow (Rendezvous).
 #pragma once
 
 #include <thread>
 #include <vector>
 
 #include "launcher/agents/key_store.h"
+#include "launcher/agents/membership.h"
 #include "launcher/agents/records.h"
-#include "launcher/agents/roster.h"
 #include "launcher/place/endpoint.h"
 
 namespace scaletrain::launcher {

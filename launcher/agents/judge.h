@@ -14,7 +14,7 @@ struct NodeEnd {
   int node = 0;
   std::string host;
   std::string lost;         // why nothing can be heard of it; "": it reported
-  bool lost_first = false;  // its last sign of life came before any failure was reported
+  bool lost_first = false;  // its last heartbeat came before any failure was reported
   Report report;
 };
 

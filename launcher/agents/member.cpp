@@ -39,87 +39,89 @@ Member::Member(Join join, const JobTerms& terms, AgentTiming timing, KeyStore& s
       store_(store),
       journal_(journal),
       next_beat_(now + timing.beat_every),
-      pulse_seen_(now),
+      leader_heartbeat_seen_(now),
       last_step_(now) {
   join_.proof = proof_of("agent", terms.name, terms.token);
   join_.recipe = terms.recipe;
-  store_.set("beat/" + join_.candidate.agent, to_line(AgentBeat{.count = ++beat_}));
-  store_.set("place/" + join_.candidate.agent, to_line(Place{}));  // its earlier place is void
+  store_.set("beat/" + join_.candidate.agent, to_line(AgentHeartbeat{.count = ++beat_}));
+  store_.set("place/" + join_.candidate.agent, to_line(Assignment{}));  // its earlier place is void
   say({.join = join_});
   journal_.write("joining", {{"node", join_.node}});
 }
 
 void Member::step(SteadyTime now) {
-  if (now - last_step_ > timing_.lost_after / 2) pulse_seen_ = now;  // this process stood still
+  if (now - last_step_ > timing_.lost_after / 2)
+    leader_heartbeat_seen_ = now;  // this process stood still
   last_step_ = now;
   if (now >= next_beat_) {
     next_beat_ = now + timing_.beat_every;
     store_.set("beat/" + join_.candidate.agent,
-               to_line(AgentBeat{.count = ++beat_, .silence = silence_}));
+               to_line(AgentHeartbeat{.count = ++beat_, .silence = silence_}));
   }
-  const std::string pulse = store_.get("pulse").value_or("");
-  if (pulse != pulse_) {
-    pulse_ = pulse;
-    pulse_seen_ = now;
-    const auto read = parse<Pulse>(pulse);
+  const std::string leader_heartbeat = store_.get("leader_heartbeat").value_or("");
+  if (leader_heartbeat != leader_heartbeat_) {
+    leader_heartbeat_ = leader_heartbeat;
+    leader_heartbeat_seen_ = now;
+    const auto read = parse<LeaderHeartbeat>(leader_heartbeat);
     job_silence_ = read.silence;
-    if (read.version != version_) read_board();
+    if (read.version != version_) read_state();
     version_ = read.version;
-  } else if (now - pulse_seen_ >= timing_.lost_after) {
+  } else if (now - leader_heartbeat_seen_ >= timing_.lost_after) {
     throw StoreLost("the node with the store",
                     fmt::format("nothing was heard of its launcher for {:g} s",
                                 std::chrono::duration<double>(timing_.lost_after).count()));
   }
 }
 
-void Member::read_board() {
-  const std::optional<std::string> text = store_.get("board");
+void Member::read_state() {
+  const std::optional<std::string> text = store_.get("state");
   if (!text) return;
-  const Phase before = board_.phase;
-  board_ = parse<Board>(*text);
+  const Phase before = state_.phase;
+  state_ = parse<JobState>(*text);
   if (const auto place = store_.get("place/" + join_.candidate.agent)) {
-    place_ = parse<Place>(*place);
+    assignment_ = parse<Assignment>(*place);
   }
-  if (!place_.refused.empty()) {
-    journal_.write("refused", {{"why", place_.refused}});
-    if (place_.given_up) {
-      throw core::StoppedError("the job's leader", "gave this node up: " + place_.refused,
+  if (!assignment_.refused.empty()) {
+    journal_.write("refused", {{"why", assignment_.refused}});
+    if (assignment_.given_up) {
+      throw core::StoppedError("the job's leader", "gave this node up: " + assignment_.refused,
                                "start it again, and see what kept it from running");
     }
-    throw core::UsageError("the job's leader", "refuses this node: " + place_.refused,
+    throw core::UsageError("the job's leader", "refuses this node: " + assignment_.refused,
                            "give every node the same command, less --node-rank");
   }
   if (verdicts_read_ < 0) {
     // One who comes late has no part in what was judged before, but in the end.
-    verdicts_read_ = board_.phase == Phase::kOver ? board_.verdicts - 1 : board_.verdicts;
+    verdicts_read_ = state_.phase == Phase::kOver ? state_.verdicts - 1 : state_.verdicts;
   }
-  while (verdicts_read_ < board_.verdicts) {
+  while (verdicts_read_ < state_.verdicts) {
     const auto verdict = store_.get(fmt::format("verdict/{}", ++verdicts_read_));
     if (verdict) verdicts_.push_back(parse<Verdict>(*verdict));
   }
-  if (board_.phase != before) {
-    journal_.write("board", {{"phase", static_cast<int>(board_.phase)},
-                             {"round", board_.round},
+  if (state_.phase != before) {
+    journal_.write("state", {{"phase", static_cast<int>(state_.phase)},
+                             {"round", state_.round},
                              {"rank", rank().value_or(-1)},
-                             {"reason", board_.reason}});
+                             {"reason", state_.reason}});
   }
-  if (board_.phase == Phase::kOver || board_.handed_over) {
+  if (state_.phase == Phase::kOver || state_.handed_over) {
     say({.heard = join_.candidate.agent});
   }
 }
 
 std::optional<int> Member::rank() const {
-  if (place_.round != board_.round || place_.rank < 0 || board_.round == 0) return std::nullopt;
-  return place_.rank;
+  if (assignment_.round != state_.round || assignment_.rank < 0 || state_.round == 0)
+    return std::nullopt;
+  return assignment_.rank;
 }
 
 LastRound Member::last_round() const {
   if (!rank()) return join_.last;
-  return {.generation = board_.generation,
-          .round = board_.round,
+  return {.generation = state_.generation,
+          .round = state_.round,
           .rank = *rank(),
-          .nodes = board_.nodes,
-          .handed_over = board_.handed_over};
+          .nodes = state_.nodes,
+          .handed_over = state_.handed_over};
 }
 
 void Member::report(const Report& report) {

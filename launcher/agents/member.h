@@ -1,4 +1,4 @@
-// An agent's part: it joins, shows that it lives, follows the board and reports.
+// An agent's part: it joins, shows that it lives, follows the job state and reports.
 //
 // step() is to be called every few tens of milliseconds; like Leader it only talks to the store and
 // to the clock that it is given.
@@ -30,38 +30,38 @@ class Member {
   void report_lost(const LostReplica& lost);
   void leave(const Departure& departure);
 
-  // How long no worker of this node has beaten; the leader hears it with the next sign of life.
+  // Time since the last heartbeat of a worker here; the next heartbeat reports it to the leader.
   void report_silence(std::chrono::milliseconds silence) { silence_ = silence; }
   // How long no worker of the round's nodes has beaten, as the leader said last.
   std::chrono::milliseconds job_silence() const { return job_silence_; }
 
-  const Board& board() const { return board_; }
-  // This node's number in the board's round; nullopt: it has none (yet).
+  const JobState& state() const { return state_; }
+  // This node's number in the job state's round; nullopt: it has none (yet).
   std::optional<int> rank() const;
   // The verdicts that came since this agent joined, the oldest first; taken by the caller.
   std::deque<Verdict>& verdicts() { return verdicts_; }
   // Record of the current round, which this agent sends to the next leader.
   LastRound last_round() const;
-  // The leader's last sign of life.
-  const std::string& pulse() const { return pulse_; }
+  // The leader's last heartbeat.
+  const std::string& leader_heartbeat() const { return leader_heartbeat_; }
 
  private:
   void say(const Message& message);
-  void read_board();
+  void read_state();
 
   Join join_;
   AgentTiming timing_;
   KeyStore& store_;
   Journal& journal_;
-  Board board_;
-  Place place_;
+  JobState state_;
+  Assignment assignment_;
   std::deque<Verdict> verdicts_;
   int verdicts_read_ = -1;  // -1: not known how many there were before
   std::int64_t beat_ = 0;
   std::chrono::milliseconds silence_{0}, job_silence_{0};
-  std::string pulse_;
+  std::string leader_heartbeat_;
   std::int64_t version_ = 0;
-  core::SteadyTime next_beat_, pulse_seen_, last_step_;
+  core::SteadyTime next_beat_, leader_heartbeat_seen_, last_step_;
 };
 
 // Whose store this is; nullopt where it does not say so yet. Throws core::UsageError where it is

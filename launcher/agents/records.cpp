@@ -100,37 +100,37 @@ static void each_field(Is<Message> auto& message, const auto& field) {
   field.if_any("heard", message.heard);
 }
 
-static void each_field(Is<AgentBeat> auto& beat, const auto& field) {
+static void each_field(Is<AgentHeartbeat> auto& beat, const auto& field) {
   field("count", beat.count);
   field("silence", beat.silence);
 }
 
-static void each_field(Is<Pulse> auto& pulse, const auto& field) {
-  field("count", pulse.count);
-  field("version", pulse.version);
-  field("silence", pulse.silence);
+static void each_field(Is<LeaderHeartbeat> auto& leader_heartbeat, const auto& field) {
+  field("count", leader_heartbeat.count);
+  field("version", leader_heartbeat.version);
+  field("silence", leader_heartbeat.silence);
 }
 
-static void each_field(Is<Board> auto& board, const auto& field) {
-  field("phase", board.phase);
-  field("generation", board.generation);
-  field("round", board.round);
-  field("nodes", board.nodes);
-  field("verdicts", board.verdicts);
-  field("restart", board.restart);
-  field("store_host", board.store_host);
-  field("store_port", board.store_port);
-  field("plan", board.plan);
-  field("one_host", board.one_host);
-  field("reason", board.reason);
-  field("failed", board.failed);
-  field("handed_over", board.handed_over);
-  field("candidates", board.candidates);
-  field("replicas", board.replicas);
-  field("lost", board.lost);
+static void each_field(Is<JobState> auto& state, const auto& field) {
+  field("phase", state.phase);
+  field("generation", state.generation);
+  field("round", state.round);
+  field("nodes", state.nodes);
+  field("verdicts", state.verdicts);
+  field("restart", state.restart);
+  field("store_host", state.store_host);
+  field("store_port", state.store_port);
+  field("plan", state.plan);
+  field("one_host", state.one_host);
+  field("reason", state.reason);
+  field("failed", state.failed);
+  field("handed_over", state.handed_over);
+  field("candidates", state.candidates);
+  field("replicas", state.replicas);
+  field("lost", state.lost);
 }
 
-static void each_field(Is<Place> auto& place, const auto& field) {
+static void each_field(Is<Assignment> auto& place, const auto& field) {
   field("round", place.round);
   field("rank", place.rank);
   field("refused", place.refused);
@@ -175,7 +175,7 @@ struct NumberReader {
 };
 
 template <class Record>
-constexpr bool kIsNumbers = Is<Record, AgentBeat> || Is<Record, Pulse>;
+constexpr bool kIsNumbers = Is<Record, AgentHeartbeat> || Is<Record, LeaderHeartbeat>;
 
 // Other bytes than UTF-8 may stand in a worker's last lines.
 std::string line(const RecordJson& value) { return core::json_text(value); }
@@ -219,18 +219,18 @@ Record parse(const std::string& text) {
 template std::string to_line(const Hello&);
 template std::string to_line(const Candidate&);
 template std::string to_line(const Message&);
-template std::string to_line(const AgentBeat&);
-template std::string to_line(const Pulse&);
-template std::string to_line(const Board&);
-template std::string to_line(const Place&);
+template std::string to_line(const AgentHeartbeat&);
+template std::string to_line(const LeaderHeartbeat&);
+template std::string to_line(const JobState&);
+template std::string to_line(const Assignment&);
 template std::string to_line(const Verdict&);
 template Hello parse(const std::string&);
 template Candidate parse(const std::string&);
 template Message parse(const std::string&);
-template AgentBeat parse(const std::string&);
-template Pulse parse(const std::string&);
-template Board parse(const std::string&);
-template Place parse(const std::string&);
+template AgentHeartbeat parse(const std::string&);
+template LeaderHeartbeat parse(const std::string&);
+template JobState parse(const std::string&);
+template Assignment parse(const std::string&);
 template Verdict parse(const std::string&);
 
 }  // namespace scaletrain::launcher

@@ -1,10 +1,10 @@
 // Records that the launchers of a job keep in their key-value store, as values and as JSON.
 //
 // Keys: `hello` (whose store this is), `inbox` (a counter) and `inbox/N` (messages to the leader,
-// in the order of their arrival), `beat/AGENT` (a sign of life), `place/AGENT` (its rank, or a
-// refusal), `pulse` (the leader's sign of life), `board` (where the job stands), `verdict/N`. The
-// leader alone writes hello, place, pulse, board and verdict. `moved` (where the leader of the job
-// is) is left by that leader in a store that is not its own.
+// in the order of their arrival), `beat/AGENT` (an agent's heartbeat), `place/AGENT` (its rank, or
+// a refusal), `leader_heartbeat`, `state` (the state of the job), `verdict/N`. The leader alone
+// writes hello, place, leader_heartbeat, state and verdict. A leader that is not the owner of a
+// store leaves `moved` in it: the address of the job's own store.
 #pragma once
 
 #include <chrono>
@@ -94,21 +94,21 @@ struct Message {
   std::optional<LostReplica> lost{};
 };
 
-// Signs of life, of an agent and of the leader: numbers in a line, since all are read every second.
+// Heartbeats of an agent and of the leader: numbers in a line, since all are read every second.
 // `silence`: how long no worker has beaten, of the agent's node and of all nodes of the round.
-struct AgentBeat {
+struct AgentHeartbeat {
   std::int64_t count = 0;
   std::chrono::milliseconds silence{0};
 };
-struct Pulse {
+struct LeaderHeartbeat {
   std::int64_t count = 0;
-  std::int64_t version = 0;  // the board's
+  std::int64_t version = 0;  // the job state's
   std::chrono::milliseconds silence{0};
 };
 
 enum class Phase { kJoining, kFormed, kRunning, kStopping, kOver };
 
-struct Board {
+struct JobState {
   Phase phase = Phase::kJoining;
   int generation = 0;
   int round = 0;  // number of the last formed round; 0: none yet
@@ -127,7 +127,7 @@ struct Board {
   std::vector<LostReplica> lost{};      // in this round
 };
 
-struct Place {
+struct Assignment {
   int round = 0;
   int rank = 0;
   std::string refused;    // why the agent has no part in the job; "": it has
@@ -142,7 +142,8 @@ struct Verdict {
   std::optional<Failure> failure;
 };
 
-// One record as one line. For Hello, Candidate, Message, AgentBeat, Pulse, Board, Place, Verdict.
+// One record as one line. For Hello, Candidate, Message, AgentHeartbeat, LeaderHeartbeat, JobState,
+// Assignment, Verdict.
 template <class Record>
 std::string to_line(const Record& record);
 

@@ -62,11 +62,11 @@ void Session::step() {
   member_->report_silence(own_silence_);
   member_->step(now);
   job_silence_ = member_->job_silence();
-  const Board& board = member_->board();
+  const JobState& state = member_->state();
   finished_ = leader_ && leader_->finished(now);
-  std::string seen = fmt::format("{} {} {} {} {} {} {}", board.round, static_cast<int>(board.phase),
-                                 board.verdicts, member_->rank().value_or(-1), finished_,
-                                 board.lost.size(), board.reason);
+  std::string seen = fmt::format("{} {} {} {} {} {} {}", state.round, static_cast<int>(state.phase),
+                                 state.verdicts, member_->rank().value_or(-1), finished_,
+                                 state.lost.size(), state.reason);
   if (seen == seen_) return;
   seen_ = std::move(seen);
   send_change();
@@ -90,10 +90,10 @@ void Session::clear_changes() {
 Session::View Session::view() {
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
-  return {.board = member_->board(),
+  return {.state = member_->state(),
           .rank = member_->rank(),
           .last = member_->last_round(),
-          .pulse = member_->pulse(),
+          .leader_heartbeat = member_->leader_heartbeat(),
           .leads = leader_.has_value(),
           .ended = leader_ && leader_->ended(),
           .finished = finished_,

@@ -28,10 +28,10 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   struct View {
-    Board board;
-    std::optional<int> rank;  // this node's rank in the board's round
+    JobState state;
+    std::optional<int> rank;  // this node's rank in the job state's round
     LastRound last;
-    std::string pulse;  // the leader's last sign of life
+    std::string leader_heartbeat;  // the leader's last one
     bool leads = false;
     bool ended = false;     // a leader whose job is over, or that another one leads
     bool finished = false;  // a leader that may go

@@ -1,9 +1,8 @@
-// `scaletrain checkpoint average A B... -o OUT`: the mean of several models, as one file.
+// `scaletrain checkpoint average A B... -o OUT`: averages the weights of several models into one
+// file.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

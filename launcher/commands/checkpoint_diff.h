@@ -1,9 +1,7 @@
-// `scaletrain checkpoint diff A B`: what differs between two sets of weights.
+// `scaletrain checkpoint diff A B`: compares two sets of weights.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

@@ -1,9 +1,7 @@
-// `scaletrain checkpoint export CHECKPOINT OUT --to KIND`: a model for another library.
+// `scaletrain checkpoint export CHECKPOINT OUT --to KIND`: exports a model for another library.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

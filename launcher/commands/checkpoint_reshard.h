@@ -1,9 +1,8 @@
-// `scaletrain checkpoint reshard CHECKPOINT -o FOLDER`: pieces become whole files.
+// `scaletrain checkpoint reshard CHECKPOINT -o FOLDER`: merges the shards of a checkpoint into
+// complete files.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

@@ -127,6 +127,7 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
   if (options.overfit > 0) {
     refuse_for_overfit(options, placement);
     make_overfit(options.overfit, placement.world_size(), request.recipe);
+    replace_wiring_test(request.recipe.output);
   }
   const std::string run = request.recipe.output;
   RecipeJob job(std::move(request), placement, options);

@@ -5,7 +5,10 @@
 #include <algorithm>
 
 #include "launcher/commands/trial_recipe.h"
+#include "launcher/runs/run_metrics.h"
 #include "launcher/runs/run_record.h"
+#include "launcher/runs/run_state.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
@@ -16,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kSteps = 200, kLogEvery = 10;
 constexpr double kNearZero = 0.05;  // of the first loss
+constexpr const char* kFolderEnding = "-overfit";
 
 void limit_data(std::int64_t samples, recipe::Data& data) {
   if (!data.train.sources.empty()) {
@@ -49,6 +53,16 @@ void remove_regularization(recipe::Recipe& recipe) {
   }
 }
 
+// True if the folder holds an earlier wiring test: its recipe is one that make_overfit() changed.
+bool is_wiring_test(const std::filesystem::path& folder) {
+  if (!is_run(folder)) return false;
+  const RunJson recipe = read_run(folder, folder.string()).recipe;
+  const RunJson::json_pointer limit("/data/train/limit"), validation("/data/val");
+  return folder.string().ends_with(kFolderEnding) && recipe.contains(limit) &&
+         recipe[limit].is_number() &&
+         (!recipe.contains(validation) || recipe[validation].is_null());
+}
+
 }  // namespace
 
 void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe) {
@@ -64,11 +78,22 @@ void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe) {
                   .accumulate = std::nullopt,
                   .global = samples,
                   .memory_mb = recipe.batch.memory_mb};
-  recipe.output += "-overfit";
+  recipe.output += kFolderEnding;
+}
+
+void replace_wiring_test(const std::filesystem::path& run) {
+  if (!is_wiring_test(run)) return;
+  const std::string shown = core::printable(run.string());
+  if (run_state(run).state == "running") {
+    throw core::UsageError("--overfit", "a wiring test runs in " + shown,
+                           "wait until it has ended");
+  }
+  core::system_disk().remove_all(run);
+  core::log("{}: replaces the earlier wiring test", shown);
 }
 
 int judge_overfit(const std::filesystem::path& run) {
-  const RunCurve loss = train_curve(read_run(run, run.string()), "loss");
+  const RunCurve loss = train_curve(read_metrics(run), "loss");
   if (loss.empty()) {
     throw core::DataError(core::printable((run / "metrics.jsonl").string()), "has no loss",
                           "look into the logs of the run folder");

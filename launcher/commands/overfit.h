@@ -17,6 +17,10 @@ namespace scaletrain::launcher {
 // cannot share evenly.
 void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe);
 
+// Removes the folder of an earlier wiring test, which holds nothing worth keeping, and logs that.
+// Another folder is left alone. Throws core::UsageError while that test runs.
+void replace_wiring_test(const std::filesystem::path& run);
+
 // Compares the last loss of the run with the first one and logs the result. Returns 0 if it is near
 // zero; otherwise logs the usual causes and returns 1.
 int judge_overfit(const std::filesystem::path& run);

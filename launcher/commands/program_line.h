@@ -5,19 +5,17 @@
 #include <string>
 #include <vector>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 
-// Splits the program to run off `words`, the command line from "launch" on; nullopt if there is
-// none. A program is what follows the first "--", and, as torchrun has it, a Python script
-// (train.py) or, after -m, --no-python or --run-path, any word that is no flag, with all that
-// follows it. A script and a module are run as `$PYTHON_EXEC -u`, else with the first python on
-// PATH; PET_MODULE, PET_NO_PYTHON and PET_RUN_PATH mean the flags where they are 1. `launch` is the
-// command whose flags are skipped, with their values. Throws core::UsageError where there is no
-// Python, or for -m together with --no-python.
+// Removes the program to run from `words`, the command line from "launch" on, and returns it;
+// nullopt if there is none. The program is everything after the first "--"; or, as in torchrun, a
+// Python script (train.py) or, after -m, --no-python or --run-path, the first word that is not a
+// flag, with everything after it. Scripts and modules are run by `$PYTHON_EXEC -u`, else by the
+// first python on PATH; PET_MODULE, PET_NO_PYTHON and PET_RUN_PATH act as the flags if they are 1.
+// `launch` is the command whose flags and values are skipped. Throws core::UsageError if there is
+// no Python, or for -m together with --no-python.
 std::optional<std::vector<std::string>> cut_program(std::vector<std::string>& words,
                                                     const CLI::App& launch);
 

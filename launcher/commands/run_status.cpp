@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -11,9 +10,9 @@
 
 #include "launcher/jobs/checks/run_folder.h"
 #include "launcher/jobs/node_status.h"
+#include "launcher/runs/run_metrics.h"
 #include "launcher/runs/run_state.h"
 #include "lib/core/clock.h"
-#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/plan/batch_sizes.h"
@@ -28,36 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMaxRunFileBytes = 64 << 20;
-constexpr int kMostLosses = 40;                          // columns of the sparkline
-constexpr std::streamoff kMetricsTailBytes = 256 << 10;  // read from metrics.jsonl
-
-Json read_json(const fs::path& file) {
-  std::error_code absent;
-  if (!fs::exists(file, absent)) return nullptr;
-  Json json = Json::parse(core::read_file(file, kMaxRunFileBytes, core::ExitCode::kData), nullptr,
-                          /*allow_exceptions=*/false, /*ignore_comments=*/true);
-  return json.is_object() ? json : nullptr;
-}
+constexpr int kMostLosses = 40;  // columns of the sparkline
 
 Json field(const Json& object, const char* name) {
   return object.is_object() && object.contains(name) ? object[name] : Json();
-}
-
-// The "train" records at the end of metrics.jsonl, of the newest attempt among them.
-std::vector<Json> last_train_records(const fs::path& run) {
-  std::ifstream file(run / "metrics.jsonl", std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  const std::streamoff bytes = file.tellg();
-  file.seekg(std::max<std::streamoff>(0, bytes - kMetricsTailBytes));
-  std::vector<Json> records;
-  for (std::string line; std::getline(file, line);) {
-    Json record = Json::parse(line, nullptr, false);  // the first may be cut, the last torn
-    if (field(record, "event") != "train") continue;
-    if (!records.empty() && record["attempt"] != records.back()["attempt"]) records.clear();
-    records.push_back(std::move(record));
-  }
-  return records;
 }
 
 void add_nodes(const fs::path& run, Json& status) {
@@ -219,7 +192,7 @@ std::string hosts_text(const Json& status) {
 }  // namespace
 
 Json run_status(const fs::path& run) {
-  const Json recipe = read_json(run / "recipe.json");
+  const Json recipe = read_object(run / "recipe.json");
   if (recipe.is_null()) {
     throw core::UsageError(run.string(), "holds no run", "name the output folder of a recipe");
   }

@@ -1,4 +1,4 @@
-// How a run is, read from its folder: no daemon, and the run is not contacted.
+// Status of a run, read from its folder only: there is no daemon, and the run is not contacted.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,14 @@
 
 namespace scaletrain::launcher {
 
-// An object with "name", "state", "why" (a failure's verdict, how a finished run ended), "attempt",
-// "restart", "step", "total_steps", "epoch", "loss", "losses" (recent ones, for a sparkline),
-// "samples_per_s", "left_s", "checkpoint", "checkpoint_age_s", "hosts" and "ranks"; null where
-// something is not known. "state" is
+// An object with "name", "state", "why" (cause of a failure, or result of a finished run),
+// "attempt", "restart", "step", "total_steps", "epoch", "loss", "losses" (recent ones, for a
+// sparkline), "samples_per_s", "left_s", "checkpoint", "checkpoint_age_s", "hosts" and "ranks";
+// unknown values are null. "state" is
 //   running    its launcher lives
-//   dead       its launcher has gone without a word: the machine or the launcher was killed
+//   dead       its launcher vanished: it was killed, or the machine went down
 //   finished, failed, stopped
-// Throws core::UsageError where the folder holds no run.
+// Throws core::UsageError if the folder has no run.
 nlohmann::ordered_json run_status(const std::filesystem::path& run);
 
 // Returns the status as readable text: several lines, each with its newline.

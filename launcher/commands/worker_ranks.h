@@ -8,7 +8,7 @@
 namespace scaletrain::launcher {
 
 struct RanksEnd {
-  int status = 0;       // to exit with
+  int status = 0;       // exit status
   int stop_signal = 0;  // signal that stopped the ranks; 0: none
 };
 

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 constexpr int kMost = 1'000'000;
 constexpr milliseconds kLeastSilence{1000};
-// How many signs of life may fail to come before a node is taken for lost.
+// Heartbeats that may be missed before a node counts as lost.
 constexpr int kBeats = 10;
 constexpr milliseconds kSlowestBeat{1000};
 

@@ -1,13 +1,10 @@
-// The flags for jobs of several nodes and for restarts, as a person gave them.
+// Flags for multi-node jobs and for restarts, as given.
 #pragma once
 
 #include <string>
 
 #include "launcher/flags/timing.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

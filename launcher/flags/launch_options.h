@@ -1,4 +1,4 @@
-// The flags of `scaletrain launch` and `scaletrain resume`, as a person gave them.
+// Flags of `scaletrain launch` and `scaletrain resume`, as given.
 //
 // torchrun's flags keep their names, in both spellings (--node-rank, --node_rank), and their PET_*
 // variables; the command line wins over the variable.
@@ -11,20 +11,17 @@
 
 #include "launcher/flags/agent_options.h"
 #include "launcher/flags/rare_flags.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 
-// Headings in the help of the flags that only recipes, or only programs, have.
+// Help headings of flags that only recipes, or only programs, have.
 inline constexpr const char* kRecipeFlags = "Recipe";
 inline constexpr const char* kProgramFlags = "Programs after --";
 
 inline constexpr const char* kRecipeHangTimeout = "10m";
 inline constexpr const char* kProgramHangTimeout = "0s";  // never
-inline constexpr const char* kNoLogs = "/dev/null";       // as --log-dir: no files at all
+inline constexpr const char* kNoLogs = "/dev/null";       // value of --log-dir for no files
 
 struct LaunchOptions {
   // Read by resolve_placement (launcher/place/placement.h); "": not given.
@@ -42,8 +39,8 @@ struct LaunchOptions {
   std::string max_restarts = "0";
   std::string grace = "30s";
   AgentOptions agents{};
-  std::string hang_timeout{};    // "": see below
-  bool beat_from_start = false;  // programs: watched before their first beat too
+  std::string hang_timeout{};    // "": see hang_timeout()
+  bool beat_from_start = false;  // programs: watches them before their first heartbeat too
   std::string numa_binding{};    // "": none; launcher/platform/numa.h
 
   // Programs.
@@ -62,21 +59,21 @@ struct LaunchOptions {
   std::vector<std::string> allow{};  // recipes: keys that may differ from the run that is resumed
   std::string resume{};              // recipes: "", "auto" or a path
   std::int64_t overfit = 0;          // recipes: samples of a wiring test; 0: none
-  std::string worker{};              // recipes: another worker program than the one beside us
+  std::string worker{};              // recipes: worker program; "": the standard one
   std::string path{};                // launch: the recipe; resume: checkpoint, run folder or latest
   std::vector<std::string> program{};  // launch: the program and its arguments
 };
 
-// The flags that launch and resume share.
+// Adds the flags that launch and resume share.
 void add_launch_flags(CLI::App& command, LaunchOptions& options);
 
-// Flags on how workers are watched, stopped and restarted; `worker` has them too.
+// Adds the flags for hang detection, stopping and restarts; `worker` has them too.
 void add_supervision_flags(CLI::App& command, LaunchOptions& options);
 
-// The flags for programs.
+// Adds the flags for programs.
 void add_program_flags(CLI::App& command, LaunchOptions& options);
 
-// --hang-timeout, or `otherwise` where it is not given. Throws core::UsageError.
+// Returns --hang-timeout, or `otherwise` if it is not given. Throws core::UsageError.
 std::chrono::milliseconds hang_timeout(const LaunchOptions& options, const char* otherwise);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// Values of flags: whole numbers and durations.
+// Parses values of flags: integers and durations.
 #pragma once
 
 #include <chrono>
@@ -6,10 +6,10 @@
 
 namespace scaletrain::launcher {
 
-// A whole number from `low` to `high`. Throws core::UsageError naming `flag`.
+// Parses an integer from `low` to `high`. Throws core::UsageError naming `flag`.
 int parse_count(const std::string& flag, const std::string& text, int low, int high);
 
-// "500ms", "10s", "5m"; at most a week. Throws core::UsageError naming `flag`.
+// Parses "500ms", "10s", "5m"; at most a week. Throws core::UsageError naming `flag`.
 std::chrono::milliseconds parse_duration(const std::string& flag, const std::string& text);
 
 }  // namespace scaletrain::launcher

@@ -3,11 +3,11 @@
 //
 // {"name": "torchelastic.worker.status.STATE", "source": "AGENT" or "WORKER", "timestamp":
 // milliseconds since 1970, "metadata": {"run_id", "global_rank", "group_rank", "worker_id" (the
-// pid), "role", "hostname", "state", "total_run_time" (whole seconds), "rdzv_backend", "raw_error",
-// "metadata" (JSON in text), "agent_restarts", "duration_ms"}}. The states in their order:
-// RENDEZVOUS and ASSIGN_WORKER_RANKS, START of each worker, for every attempt; at the end
-// SUCCEEDED of each worker, or FAILED and, for those that did not fail, TERMINATED; and the agent's
-// SUCCEEDED (its work is done, even where a worker failed) or, after a signal, FAILED.
+// pid), "role", "hostname", "state", "total_run_time" (integer seconds), "rdzv_backend",
+// "raw_error", "metadata" (JSON as text), "agent_restarts", "duration_ms"}}. States in order:
+// RENDEZVOUS and ASSIGN_WORKER_RANKS, then START of each worker, for every attempt. At the end
+// SUCCEEDED or FAILED of each worker, TERMINATED for workers stopped because of another's failure;
+// and for the agent SUCCEEDED (also if a worker failed) or, after a signal, FAILED.
 #pragma once
 
 #include <string>
@@ -26,10 +26,10 @@ class EventLog {
 
   explicit EventLog(Job job) : job_(std::move(job)) {}
 
-  // An attempt begins: its nodes have met.
+  // Call at the start of an attempt, after its rendezvous.
   void begin_attempt(const Placement& placement, int restart);
   void worker_started(const WorkerPlan& plan, pid_t pid);
-  // The last attempt has ended; `plans` are its workers'.
+  // Call after the last attempt; `plans` are its workers.
   void end(const GroupEnd& end, const std::vector<WorkerPlan>& plans);
 
  private:
@@ -37,7 +37,7 @@ class EventLog {
     int local_rank = 0;
     pid_t pid = 0;
     const WorkerEnd* end = nullptr;  // set for a failed worker
-    std::string error{};             // the text of its error file
+    std::string error{};             // text of its error file
   };
   void write(const std::string& state, const Worker* worker, const std::string& error) const;
 

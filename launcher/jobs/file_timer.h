@@ -1,9 +1,9 @@
-// torchrun's file timer (TORCHELASTIC_ENABLE_FILE_TIMER=1): a process of a worker's that enters
-// something which may hang says through a named pipe by when it will be out, and is killed where it
-// is not. The other end is torch.distributed.elastic.timer.FileTimerClient.
+// torchrun's file timer (TORCHELASTIC_ENABLE_FILE_TIMER=1): before an operation that may hang, a
+// worker's process writes its deadline to a named pipe, and is killed if it misses it. The client
+// is torch.distributed.elastic.timer.FileTimerClient.
 //
-// One JSON object a line: {"pid", "scope_id", "expiration_time": Unix seconds, below 0 releases the
-// timer, "signal": what the process is sent, 0 or below for none}.
+// Messages are JSON objects, one a line: {"pid", "scope_id", "expiration_time": Unix seconds, below
+// 0 releases the timer, "signal": signal to send, 0 or below for none}.
 #pragma once
 
 #include <chrono>
@@ -22,19 +22,19 @@ namespace scaletrain::launcher {
 
 class FileTimer {
  public:
-  // How often to look, at least.
+  // Longest time between two calls of look().
   static constexpr std::chrono::milliseconds kEvery{100};
 
-  // Makes the pipe, in the place of what is there. Throws core::StorageError.
+  // Creates the pipe and replaces an existing file. Throws core::StorageError.
   explicit FileTimer(std::filesystem::path pipe);
-  ~FileTimer();  // removes it
+  ~FileTimer();  // removes the pipe
   FileTimer(const FileTimer&) = delete;
   FileTimer& operator=(const FileTimer&) = delete;
 
   const std::filesystem::path& pipe() const { return pipe_; }
 
-  // Takes what has come and kills whose timer ran out. A process that is of no session of the
-  // `running` workers is left alone, and its timers are forgotten.
+  // Reads messages and kills processes whose timer has expired. Ignores processes outside the
+  // sessions of the `running` workers and forgets their timers.
   void look(const std::vector<RunningWorker>& running);
 
  private:
@@ -52,8 +52,8 @@ class FileTimer {
   std::map<std::pair<pid_t, std::string>, Timer> timers_;  // keyed by process and scope
 };
 
-// Null unless TORCHELASTIC_ENABLE_FILE_TIMER is 1. The pipe is TORCHELASTIC_TIMER_FILE, else one
-// among the temporary files with `name` in its own.
+// Returns null unless TORCHELASTIC_ENABLE_FILE_TIMER is 1. The pipe is TORCHELASTIC_TIMER_FILE,
+// else a temporary file with `name` in its name.
 std::unique_ptr<FileTimer> file_timer_of_environment(const std::string& name);
 
 }  // namespace scaletrain::launcher

@@ -240,22 +240,24 @@ void ForeignJob::begin_filtered_files() const {
 
 GroupOptions ForeignJob::group_options(const StoreSocket& store) {
   GroupOptions options;
-  if (events_) {
-    options.started = [this](const WorkerPlan& plan, pid_t pid) {
-      events_->worker_started(plan, pid);
-    };
-  }
+  options.observer = this;
   options.store_fd = store.fd.get();
-  if (watch_ || timer_) {
-    options.watch_every = watch_ ? watch_->every() : FileTimer::kEvery;
-    if (timer_) options.watch_every = std::min(options.watch_every, FileTimer::kEvery);
-    options.watch = [this](const std::vector<RunningWorker>& running) -> std::optional<Hang> {
-      if (timer_) timer_->look(running);
-      if (!watch_) return std::nullopt;
-      return watch_->judge(watch_->look(running));
-    };
+  if (watch_) options.watch_every = watch_->every();
+  if (timer_) {
+    options.watch_every =
+        watch_ ? std::min(options.watch_every, FileTimer::kEvery) : FileTimer::kEvery;
   }
   return options;
+}
+
+void ForeignJob::started(const WorkerPlan& plan, pid_t pid) {
+  if (events_) events_->worker_started(plan, pid);
+}
+
+std::optional<Hang> ForeignJob::watch(const std::vector<RunningWorker>& running) {
+  if (timer_) timer_->look(running);
+  if (!watch_) return std::nullopt;
+  return watch_->judge(watch_->look(running));
 }
 
 void ForeignJob::attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) {

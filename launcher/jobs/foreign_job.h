@@ -1,4 +1,5 @@
-// Any program as a job, as torchrun runs it: its variables, log layout, error files and exit code.
+// Runs any program as a job, as torchrun does: with its variables, log layout, error files and exit
+// code.
 #pragma once
 
 #include <chrono>
@@ -16,22 +17,25 @@
 
 namespace scaletrain::launcher {
 
-class ForeignJob : public AttemptMaker, public JobEnding {
+class ForeignJob : public AttemptMaker, public JobEnding, public GroupObserver {
  public:
-  // Streams and error files lie in torchrun's layout in `options.log_dir`, or in a temporary folder
-  // where that is "". Throws core::UsageError where the program does not exist or a flag does not
-  // fit, and core::StorageError where the folder cannot be made.
+  // Streams and error files have torchrun's layout in `options.log_dir`, or in a temporary folder
+  // if that is "". Throws core::UsageError if the program does not exist or a flag does not fit,
+  // and core::StorageError if the folder cannot be created.
   ForeignJob(const LaunchOptions& options, Placement placement);
   // Removes the temporary folder, unless a worker failed and left something there.
   ~ForeignJob() override;
   ForeignJob(const ForeignJob&) = delete;
   ForeignJob& operator=(const ForeignJob&) = delete;
 
-  // Its parts, which are valid as long as this.
+  // Returns the parts of the job, valid as long as this object.
   Job job() { return {.facts = facts_, .rules = rules_, .attempts = *this, .ending = *this}; }
 
   AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;
+
+  void started(const WorkerPlan& plan, pid_t pid) override;
+  std::optional<Hang> watch(const std::vector<RunningWorker>& running) override;
 
   int succeeded() override;
   int stopped(const GroupEnd& end) override;

@@ -19,7 +19,7 @@ std::optional<int> wait_or_hear(StopSignals& signals, milliseconds time, int fd)
 
 int run_job(const Job& job, const Placement& placement, const RestartLimits& limits,
             milliseconds grace) {
-  const Keeper keeper;
+  const Reaper reaper;
   StopSignals signals(job.facts.more_signals);
   Restarts restarts(limits);
   while (true) {
@@ -33,7 +33,7 @@ int run_job(const Job& job, const Placement& placement, const RestartLimits& lim
     attempt.plan = job.attempts.make_plan(attempt);
     AttemptPlan plan = job.attempts.plan_attempt(attempt, store);
     plan.options.grace = grace;
-    plan.options.keeper = &keeper;
+    plan.options.reaper = &reaper;
     const core::SteadyTime start = core::now();
     const GroupEnd end = run_group(plan.workers, plan.options, signals);
     const core::SteadyTime now = core::now();

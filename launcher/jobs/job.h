@@ -1,4 +1,4 @@
-// A job is what is started again after a failure: a recipe or any other program.
+// A job: a recipe or any other program, which is restarted after failures.
 #pragma once
 
 #include <chrono>
@@ -23,17 +23,17 @@ struct Attempt {
   Placement placement;  // includes the rendezvous endpoint
   int restart = 0;
   int max_restarts = 0;
-  bool first = true;                   // nothing of this job ran before
+  bool first = true;                   // first attempt of this job
   std::string plan{};                  // result of make_plan on the node that hosts the store
   int launchers_here = 1;              // launchers of this job on this machine
-  bool one_host = false;               // several nodes, which are launchers of one host
-  SilenceExchange exchange_silence{};  // with the other nodes; null: there are none
-  // Reports to the other nodes that a replica is lost here; null: there are no other nodes.
+  bool one_host = false;               // several launchers on one host that act as nodes
+  SilenceExchange exchange_silence{};  // with the other nodes; null: single node
+  // Reports the loss of a replica to the other nodes; null: single node.
   std::function<void(const LostReplica&)> report_lost{};
-  std::vector<std::string> replicas{};  // result of memory() on each node, by rank
+  std::vector<std::string> replicas{};  // results of memory() of all nodes, by rank
 };
 
-// The workers of one attempt, and how their group is run, less its grace period and keeper.
+// Workers of one attempt and options of their group, without grace period and reaper.
 struct AttemptPlan {
   std::vector<WorkerPlan> workers;
   GroupOptions options;
@@ -41,43 +41,47 @@ struct AttemptPlan {
 
 // Properties of a job that are known before its first attempt.
 struct JobFacts {
-  std::string name;                 // the job's name, the same on all launchers
-  recipe::AgreedValues agreed{};    // recipe values on which they must agree; empty for a program
-  std::vector<int> more_signals{};  // signals that stop the job beside the usual ones (StopSignals)
+  std::string name;                        // the job's name, the same on all launchers
+  recipe::AgreedValues agreed{};           // recipe values that must agree; empty for a program
+  std::vector<int> more_signals{};         // further signals that stop the job (StopSignals)
   std::filesystem::path journal_folder{};  // folder for journals of multi-node launchers; "": none
-  std::function<bool(int nodes)> fits = [](int) { return true; };  // true if it can run on so many
+  std::function<bool(int nodes)> fits = [](int) {
+    return true;
+  };  // true if the job can run on this number of nodes
 };
 
-// Starts a job again and again.
+// Makes the attempts of a job.
 class AttemptMaker {
  public:
   virtual ~AttemptMaker() = default;
 
-  // On each of several nodes, which others reach at `addresses`, before it joins them; threads may
-  // start. Returns where the node keeps pieces of checkpoints for others; "": nowhere.
+  // Called on each node of a multi-node job before it joins, with its `addresses`; threads may
+  // start. Returns the address of the node's peer-checkpoint store; "": none.
   virtual std::string memory(const std::vector<std::string>& addresses) {
     (void)addresses;
     return "";
   }
-  // On the node that hosts the store, before plan_attempt: what all nodes must agree on.
+  // Called before plan_attempt() on the node that hosts the store. Returns data that all nodes must
+  // share.
   virtual std::string make_plan(const Attempt&) { return ""; }
-  // `store` is fresh, and listens on the node that hosts it; it and this outlive the attempt.
+  // `store` is new, and listens on the node that hosts it; it and this object outlive the attempt.
   virtual AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) = 0;
-  // Several nodes have lost these so far, this one's among them: the ranks here that go with them.
+  // Called with the replicas lost so far on all nodes, this one included. Returns the local ranks
+  // that must be evicted with them.
   virtual std::vector<int> hear_lost(const std::vector<LostReplica>&) { return {}; }
-  // The replicas that are lost with a node of the attempt; none: the others do not go on. Another
-  // thread may call it.
+  // Returns the replicas that are lost with a node of the attempt; {}: the other nodes cannot
+  // continue. May be called by another thread.
   virtual std::vector<int> lost_with(int node) const {
     (void)node;
     return {};
   }
-  // True once the workers of plan_attempt have recorded the end of what they do, whatever becomes
-  // of them or of a launcher afterwards. Another thread may call it.
+  // True once the workers have recorded that they are done; their later fate does not matter. May
+  // be called by another thread.
   virtual bool is_done() const { return false; }
-  // The workers of plan_attempt have ended; for those who keep a record.
+  // Called when the workers have ended, to record it.
   virtual void attempt_ended(const GroupEnd&, const std::vector<WorkerPlan>&) {}
-  // The attempt is judged, on every node: `failure` of any node, nullopt if the nodes changed;
-  // `restart` says how the job starts again, "" if it does not.
+  // Called on every node after the verdict: `failure` of any node, nullopt if only the set of nodes
+  // changed; `restart` describes the restart, "" if there is none.
   virtual void attempt_judged(const std::optional<Failure>& failure, const std::string& restart) {
     (void)failure;
     (void)restart;
@@ -89,19 +93,19 @@ class JobEnding {
  public:
   virtual ~JobEnding() = default;
 
-  // All workers succeeded; the status to exit with.
+  // All workers succeeded. Returns the exit status.
   virtual int succeeded() = 0;
-  // Stopped by a signal or by the launcher itself, and nothing failed; the status to exit with.
+  // Stopped by a signal or by the launcher itself, without a failure. Returns the exit status.
   virtual int stopped(const GroupEnd& end) = 0;
-  // Undoes the first start of a job of one node whose workers refuse what they were given before
-  // they begin. The result, the refusal, replaces the report; nullopt: it is another failure.
+  // Undoes the first start of a single-node job whose workers refused their recipe before training.
+  // Returns the refusal, which replaces the report; nullopt for other failures.
   virtual std::optional<std::string> undo(const Failure&) { return std::nullopt; }
-  // Records the failure that ends the job, on every node; the result, "" or lines that begin with a
-  // newline, ends the report.
+  // Records the failure that ends the job, on every node. Returns the end of the report: "" or
+  // lines that begin with a newline.
   virtual std::string give_up(const Failure& failure) = 0;
 };
 
-// The parts of a job; they belong to whoever made it.
+// The parts of a job, owned by its creator.
 struct Job {
   const JobFacts& facts;
   const OutcomeRules& rules;
@@ -109,12 +113,12 @@ struct Job {
   JobEnding& ending;
 };
 
-// Waits, 0 for ever, until `fd` (-1: none) is readable; the signal that was heard meanwhile, if
-// any.
+// Waits for at most `time` (0: no limit) until `fd` (-1: none) is readable. Returns a stop signal
+// received meanwhile.
 std::optional<int> wait_or_hear(StopSignals& signals, std::chrono::milliseconds time, int fd = -1);
 
-// Runs attempts until one succeeds, is stopped, or fails for good; reports failures on standard
-// error. The result is the exit status. Throws core::Error where nothing could be started.
+// Runs attempts until one succeeds, is stopped or fails permanently; reports failures on standard
+// error. Returns the exit status. Throws core::Error if nothing could be started.
 int run_job(const Job& job, const Placement& placement, const RestartLimits& limits,
             std::chrono::milliseconds grace);
 

@@ -1,4 +1,4 @@
-// The secret of a job on several nodes, by which they know each other (lib/replica/secret.h).
+// Shared secret of a multi-node job, for authentication between nodes (lib/replica/secret.h).
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 
 namespace scaletrain::launcher {
 
-// The text of the file that SCALETRAIN_SECRET_FILE names, or of `run`/peer-secret, which the first
-// launcher makes with random contents. Each must be a regular file of this user that nobody else
-// can read. Throws core::UsageError for a named file that is not so or has less than 32 bytes.
-// Returns "", with a warning, where the run's folder cannot hold a private file.
+// Returns the text of the file in SCALETRAIN_SECRET_FILE, or of `run`/peer-secret, which the first
+// launcher creates with random contents. Each must be a regular file of this user that nobody else
+// can read. Throws core::UsageError for a given file that is not, or has less than 32 bytes.
+// Returns "", with a warning, if the run's folder cannot have a private file.
 std::string job_secret(const std::filesystem::path& run);
 
 }  // namespace scaletrain::launcher

@@ -11,17 +11,17 @@ namespace scaletrain::launcher {
 
 class NcclRecorder {
  public:
-  // For the workers `ranks` of one attempt, into `folder`/nccl_trace_RANK.
+  // Records for the workers `ranks` of one attempt, to `folder`/nccl_trace_RANK.
   NcclRecorder(const std::filesystem::path& folder, std::vector<int> ranks);
-  ~NcclRecorder();  // removes the pipes through which workers are asked
+  ~NcclRecorder();  // removes the request pipes
   NcclRecorder(const NcclRecorder&) = delete;
   NcclRecorder& operator=(const NcclRecorder&) = delete;
 
-  // Environment variables that enable it in a worker; variables that the user has set stay.
+  // Returns environment variables that enable it in a worker, except those that the user has set.
   std::map<std::string, std::string> variables() const;
 
-  // Asks the workers that have a process group of NCCL's, and waits until all have written, a few
-  // seconds at most.
+  // Asks the workers that have an NCCL process group to write their traces, and waits a few seconds
+  // at most.
   void record() const;
 
  private:

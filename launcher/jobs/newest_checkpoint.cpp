@@ -6,6 +6,7 @@
 
 #include "launcher/jobs/checks/mirror_copies.h"
 #include "launcher/jobs/checks/run_folder.h"
+#include "launcher/jobs/checks/start_check.h"
 #include "launcher/jobs/node_memory.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
@@ -90,6 +91,18 @@ std::optional<fs::path> newest_checkpoint(const RunRequest& request,
   }
   if (own.damage) throw core::CheckpointError(*own.damage);
   return own.checkpoint;
+}
+
+std::optional<fs::path> checkpoint_to_load(const RunRequest& request, bool is_first_attempt,
+                                           const std::vector<std::string>& replicas,
+                                           const NodeMemory* memory) {
+  if (!is_first_attempt || request.start == RunRequest::Start::kNewest) {
+    if (auto newest = newest_checkpoint(request, replicas, memory)) return newest;
+    if (request.start != RunRequest::Start::kCheckpoint) return std::nullopt;
+  }
+  if (!holds_run(request.recipe.output)) refuse_copies_of_another(request.recipe);
+  if (request.start == RunRequest::Start::kFresh) return std::nullopt;
+  return named_checkpoint(request.checkpoint);
 }
 
 void refuse_copies_of_another(const recipe::Recipe& recipe) {

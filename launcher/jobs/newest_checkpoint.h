@@ -1,5 +1,5 @@
-// The newest checkpoint of a run: in its own folder, in the memory of its nodes
-// (/checkpoint/replicate) or in its second place (/checkpoint/mirror).
+// Finds the newest checkpoint of a run: in its folder, in the memory of its nodes
+// (/checkpoint/replicate) or in the second place (/checkpoint/mirror).
 #pragma once
 
 #include <filesystem>
@@ -22,6 +22,14 @@ class NodeMemory;
 std::optional<std::filesystem::path> newest_checkpoint(const RunRequest& request,
                                                        const std::vector<std::string>& replicas,
                                                        const NodeMemory* memory);
+
+// Returns the checkpoint from which an attempt starts, verified: the requested one, or after the
+// first attempt the newest one; nullopt if the run starts from the beginning. Throws as
+// newest_checkpoint, named_checkpoint and refuse_copies_of_another do.
+std::optional<std::filesystem::path> checkpoint_to_load(const RunRequest& request,
+                                                        bool is_first_attempt,
+                                                        const std::vector<std::string>& replicas,
+                                                        const NodeMemory* memory);
 
 // For a run that begins. Throws core::UsageError where its second place holds checkpoints: two runs
 // would remove each other's.

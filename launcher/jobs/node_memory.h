@@ -1,5 +1,5 @@
-// This node's memory for checkpoints of a run on several nodes (/checkpoint/replicate): workers of
-// this node and of those before it in the ring put pieces there, and it outlives them.
+// Peer-checkpoint store of this node (/checkpoint/replicate): workers of this node and of the
+// previous ones in the ring send checkpoints to it, and it outlives them.
 #pragma once
 
 #include <atomic>
@@ -36,15 +36,15 @@ class NodeMemory {
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const std::string& secret() const { return secret_; }
-  int secret_fd() const { return secret_file_.get(); }  // a file in memory, for workers
+  int secret_fd() const { return secret_file_.get(); }  // an in-memory file, for workers
 
   // Address for the other nodes (lib/replica/address.h).
   const std::string& address() const { return address_; }
-  // The run goes on from `step`, -1: from its beginning, on nodes whose addresses are `all` by
-  // rank. Returns those to which the workers of this one, `node`, send: its own first, as one text;
-  // "": it is alone.
+  // Call when the run starts from `step` (-1: from the beginning) on nodes with the addresses
+  // `all`, by rank. Returns the addresses to which the workers of this node, `node`, send, its own
+  // first, as one text; "": there are no other nodes.
   std::string go_on(std::int64_t step, const std::vector<std::string>& all, int node);
-  // On node 0, after go_on: rank 0 sends its heartbeats to the file `beat_fd`. From then on no node
+  // Call on node 0 after go_on(): rank 0 writes heartbeats to `beat_fd`, and from then on no node
   // accepts a checkpoint of a step that rank 0 has not begun.
   void follow_rank_0(int beat_fd);
 
@@ -56,7 +56,7 @@ class NodeMemory {
   core::Descriptor secret_file_;
   std::atomic<bool> ends_ = false;
   mutable std::mutex mutex_;
-  // The run has gone on from this step; before the first attempt every step is accepted.
+  // First step of the run; every step is accepted before the first attempt.
   std::int64_t from_step_ = std::numeric_limits<std::int64_t>::max();
   std::unique_ptr<core::BeatReader> rank_0_;  // on node 0
   std::string leader_;                        // address of node 0's memory, on the other nodes
@@ -72,17 +72,17 @@ std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,
                                              const Placement& placement,
                                              const std::vector<std::string>& addresses);
 
-// Throws core::RecipeError where the job has not as many other nodes, and where launchers are tasks
-// of Slurm's, which are no nodes.
+// Throws core::RecipeError if the job has fewer other nodes, or if launchers are Slurm tasks, which
+// are not nodes.
 void check_replicate(const recipe::Recipe& recipe, const Placement& placement);
 
 // Warns if the nodes `all` of a job cannot protect each other's checkpoints.
 void warn_of_memory(const std::vector<std::string>& all, bool one_host);
 
-// Copies, with the secret of this node's `memory`, the newest that nodes have in memory, is newer
-// than `beyond` and whole, into the run's folder, and logs from where; nullopt: there is none, or
-// `memory` is null. Warns of what is damaged, and of nodes that do not answer. Throws
-// core::StorageError where the folder cannot be written.
+// Copies the newest complete checkpoint after step `beyond` from the nodes' memory into the run's
+// folder, with the secret of this node's `memory`, and logs its source; nullopt if there is none or
+// `memory` is null. Warns of damaged files and unresponsive nodes. Throws core::StorageError if the
+// folder cannot be written.
 std::optional<std::filesystem::path> fetch_from_memory(const recipe::Recipe& recipe,
                                                        const std::vector<std::string>& replicas,
                                                        const NodeMemory* memory,

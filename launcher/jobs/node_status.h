@@ -1,4 +1,4 @@
-// RUN/status/NODE.json: what a launcher last saw of its workers, for `scaletrain status`.
+// RUN/status/NODE.json: the last known state of a launcher's workers, for `scaletrain status`.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ class NodeStatus {
   // Status file of node `node` in the run's folder, for one attempt.
   NodeStatus(const std::filesystem::path& run, int node, int attempt, int restart);
 
-  // Replaces the file, at most every kEvery; never throws: a disk that is full ends no training.
+  // Replaces the file, at most every kEvery. Never throws: a full disk must not end the training.
   void write(const std::vector<RankView>& views);
 
  private:
@@ -27,7 +27,7 @@ class NodeStatus {
   core::SteadyTime next_;
 };
 
-// The files of all nodes that can be read, by node.
+// Returns all readable files, by node.
 std::vector<nlohmann::json> read_node_statuses(const std::filesystem::path& run);
 
 }  // namespace scaletrain::launcher

@@ -23,7 +23,7 @@ class OutcomeRules {
   virtual bool failed_while_stopping(const WorkerEnd& end) const = 0;
 };
 
-// Our own workers say by their exit code what happened (docs/reference/exit-codes.md).
+// Rules for scaletrain's workers: their exit codes have meanings (docs/reference/exit-codes.md).
 class RecipeRules : public OutcomeRules {
  public:
   bool worth_restart(const Failure& failure) const override;
@@ -39,11 +39,11 @@ class ProgramRules : public OutcomeRules {
   bool failed_while_stopping(const WorkerEnd& end) const override;
 };
 
-// True if our own workers take the signal as a request to save and exit
+// True if scaletrain's workers treat the signal as a request to save and exit
 // (lib/core/process/signals.h).
 bool is_known_to_workers(int signal);
 
-// The failure that `end` shows. If the workers were stopped (by a signal, another node or the
+// Returns the failure in `end`. If the workers were stopped (by a signal, another node or the
 // launcher itself), only a worker that failed for a reason of its own counts.
 std::optional<Failure> failure_of(const OutcomeRules& rules, const GroupEnd& end,
                                   const std::vector<WorkerPlan>& plans);

@@ -1,4 +1,4 @@
-// Whose end the others of a recipe's job outlive: replicas that are apart (lib/recipe/apart.h).
+// Decides which replicas a job tolerates losing: decoupled ones (lib/recipe/apart.h).
 #pragma once
 
 #include <mutex>
@@ -21,8 +21,8 @@ inline constexpr int kFewerReplicas = 77;
 
 // Last known state of a worker that has ended.
 struct LastSeen {
-  std::int64_t step = 0;     // the step it was in; 0: it had begun none
-  bool has_verdict = false;  // it has said why it ends
+  std::int64_t step = 0;     // step it was in; 0: it had begun none
+  bool has_verdict = false;  // it has reported its reason
   bool lost_rank_0 = false;  // its verdict names the loss of rank 0
 };
 
@@ -31,22 +31,23 @@ class Replicas {
   // `recipe` outlives this.
   explicit Replicas(const recipe::Recipe& recipe) : recipe_(recipe) {}
 
-  // An attempt begins, with all of them.
+  // Call at the start of an attempt, with all replicas.
   void begin(const Placement& placement);
 
   bool are_apart() const;
   int of(int rank) const { return mesh_.replica(rank); }
   int count() const { return mesh_.model_copies(); }
 
-  // True if the others go on without this worker. False for rank 0's replica, which coordinates,
-  // and before training, when all wait for all. A signal stops one async or all diloco replicas.
+  // True if the job tolerates the loss of this worker. False for rank 0's replica, which
+  // coordinates, and before training, when all ranks wait for each other. A signal stops one async
+  // replica or all diloco replicas.
   bool may_be_lost(const WorkerEnd& end, const LastSeen& seen) const;
-  // The ranks of this node that are evicted with it; none if a signal has stopped it, since they
-  // exit by themselves then.
+  // Returns the local ranks that are evicted with it; {} if a signal stopped it, since they then
+  // exit by themselves.
   std::vector<int> go_with(const WorkerEnd& end, const LastSeen& seen) const;
 
-  // The others go on without this worker of this node, of `plans`; `hang`: for which it was killed.
-  // Logs that, and returns what other nodes need to know; nullopt: its replica is known to be lost.
+  // Records the loss of a local worker of `plans`; `hang`: the hang for which it was killed. Logs
+  // it, and returns the message for other nodes; nullopt if its replica is known to be lost.
   std::optional<LostReplica> lose(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
                                   const std::optional<Hang>& hang, const LastSeen& seen);
   // Takes the replicas lost so far on all nodes and logs the new ones. Returns the ranks of this
@@ -54,10 +55,10 @@ class Replicas {
   std::vector<int> hear(const std::vector<LostReplica>& lost);
   const LostReplicas& lost() const { return lost_; }
 
-  // A worker of this node trains: they are apart by now.
+  // Call when a local worker has started training: replicas are then decoupled.
   void train();
-  // Replicas that are lost with that node of the job; none: the others do not go on. Another
-  // thread may call it.
+  // Returns the replicas that are lost with a node of the job; {}: the other nodes cannot continue.
+  // May be called by another thread.
   std::vector<int> on_node(int node) const;
 
  private:
@@ -67,7 +68,7 @@ class Replicas {
 
   const recipe::Recipe& recipe_;
   LostReplicas lost_;
-  mutable std::mutex mutex_;  // guards the following, which only begin() and train() change
+  mutable std::mutex mutex_;  // guards the members below, which only begin() and train() change
   Placement placement_;
   core::MeshPlan mesh_{1};
   bool train_ = false;

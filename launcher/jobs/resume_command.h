@@ -1,4 +1,4 @@
-// The commands that a person types to go on with a run as it was started.
+// Commands for the user that resume or restart a run in the same way.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace scaletrain::launcher {
 
-// With the same numbers of nodes and ranks, for this node where each has its own; `placement` is
-// what was asked for, not a round's.
+// Returns a command with the same numbers of nodes and ranks, for this node if nodes have different
+// ones; `placement` is the requested one, not a round's.
 std::string resume_command(const std::filesystem::path& run, const Placement& placement);
 
 // Returns the command that starts the recipe of `options` from the beginning, with its --set; for

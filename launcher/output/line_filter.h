@@ -1,5 +1,5 @@
-// Lines of a stream that contain one of some texts, appended to a file that several streams share
-// (torchrun's filtered_stdout.log).
+// Appends lines that contain one of some texts to a file shared by several streams (torchrun's
+// filtered_stdout.log).
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace scaletrain::launcher {
 
 class LineFilter {
  public:
-  LineFilter() = default;  // takes nothing
-  // Every line is one write with `prefix` in front.
+  LineFilter() = default;  // discards everything
+  // Writes every line with one write(2), after `prefix`.
   LineFilter(LogFile file, std::vector<std::string> wanted, std::string prefix)
       : file_(std::move(file)), wanted_(std::move(wanted)), prefix_(std::move(prefix)) {}
 
-  // Any piece of the stream; a carriage return ends a line too.
+  // Takes any piece of the stream; a carriage return ends a line too.
   void take(std::string_view text);
   // Treats an unterminated rest as a line.
   void finish();

@@ -1,4 +1,4 @@
-// A file for what passes through the launcher, appended to.
+// Appends output that passes through the launcher to a file.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace scaletrain::launcher {
 
 class LogFile {
  public:
-  LogFile() = default;  // takes nothing
-  // Throws core::StorageError; "": takes nothing.
+  LogFile() = default;  // discards everything
+  // Throws core::StorageError; "": discards everything.
   explicit LogFile(std::string path);
 
   explicit operator bool() const { return static_cast<bool>(file_); }
-  // One write where the file takes all of it. A file that cannot be written (disk full) is given up
-  // with a warning: the stream itself goes on.
+  // Uses one write(2) if possible. A file that cannot be written (disk full) is abandoned with a
+  // warning: the stream itself continues.
   void append(std::string_view text);
 
  private:

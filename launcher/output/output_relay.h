@@ -1,8 +1,8 @@
-// One output stream of a worker that passes through the launcher: whole lines to the console, a
-// copy to a file, and the last lines kept for the report.
+// Relays one output stream of a worker: complete lines to the console, a copy to a file, and the
+// last lines for the report.
 //
-// It never blocks: while the console does not take more, nothing more is read, and the worker waits
-// as it would if it wrote to the console itself.
+// Never blocks: while the console accepts nothing, nothing more is read, and the worker waits as if
+// it wrote to the console itself.
 #pragma once
 
 #include <poll.h>
@@ -21,7 +21,8 @@
 
 namespace scaletrain::launcher {
 
-// Text in pieces, split into whole lines; a carriage return ends a line too (progress bars).
+// Splits text that arrives in pieces into complete lines; a carriage return ends a line too
+// (progress bars).
 class LineSplitter {
  public:
   // Returns the text to pass on now; an incomplete line waits, unless it grows beyond 64 KiB.
@@ -34,12 +35,12 @@ class LineSplitter {
   std::string partial_;
 };
 
-// The last `kLines` lines of a stream, as a terminal would show them: what follows a carriage
-// return takes the place of what its line held.
+// The last `kLines` lines of a stream as a terminal would show them: text after a carriage return
+// replaces the line.
 class LastLines {
  public:
   static constexpr std::size_t kLines = 20;
-  void add(std::string_view text);  // any piece; lines may be torn
+  void add(std::string_view text);  // any piece of text; lines may be incomplete
   std::vector<std::string> lines() const;
 
  private:
@@ -48,14 +49,14 @@ class LastLines {
   void skip_to_last(std::string_view& text);
 
   std::deque<std::string> lines_;
-  bool ended_ = true;      // the last line has its end
-  bool returned_ = false;  // a carriage return came last
+  bool ended_ = true;      // the last line is complete
+  bool returned_ = false;  // the text ended with a carriage return
 };
 
 class OutputRelay {
  public:
-  // Reads `source` (non-blocking), writes to `console`, which several may share and which outlives
-  // this, with `prefix` before every line, and to `copy`; `filter` sees every line too.
+  // Reads `source` (non-blocking) and writes to `console`, which may be shared and must outlive
+  // this object, with `prefix` before every line, and to `copy`; `filter` gets every line too.
   OutputRelay(core::Descriptor source, core::Console& console, LogFile copy,
               std::string prefix = "", LineFilter filter = {})
       : source_(std::move(source)),
@@ -64,19 +65,19 @@ class OutputRelay {
         prefix_(std::move(prefix)),
         filter_(std::move(filter)) {}
 
-  // Descriptor to poll: the source, or the console while it lags; -1 when all is done.
+  // Returns the descriptor to poll: the source, or the console while it lags; -1 when all is done.
   int watched_fd() const { return late_console() != nullptr ? console_->fd() : source_.get(); }
   short watched_events() const { return late_console() != nullptr ? POLLOUT : POLLIN; }
-  // The console while it has not taken all that it should, else null.
+  // Returns the console while it lags, else null.
   core::Console* late_console() const;
   // Call when poll reported the watched descriptor.
   void advance();
-  // Part of a line that waits for its end is shown at this time all the same, as by show_late():
-  // questions and progress bars have no end. With a prefix whole lines are shown only.
+  // Returns when show_late() shows an incomplete line: questions and progress bars have no line
+  // end. With a prefix only complete lines are shown.
   std::optional<core::SteadyTime> late_at() const { return late_at_; }
   void show_late(core::SteadyTime now);
-  // Passes on what has arrived so far; gives the console up, for all that share it, when it takes
-  // nothing for a second.
+  // Passes on everything that has arrived. If the console accepts nothing for a second, it is
+  // abandoned for all streams that share it.
   void finish();
 
   std::vector<std::string> last_lines() const { return last_lines_.lines(); }

@@ -21,10 +21,10 @@ struct WorkerStreams {
   StreamChoice standard_output, standard_error;
 };
 
-// The choices by local rank. A redirected stream goes to its file only, a tee'd one to both; with
-// --log-dir and neither flag both streams go to both, without a prefix. A rank that the filters
-// leave out shows nothing on the console; a local rank that there is not chooses nothing. Throws
-// core::UsageError.
+// Returns the choices by local rank. A redirected stream goes only to its file, a tee'd one to
+// both; with --log-dir and neither flag both streams go to both, without a prefix. A rank excluded
+// by the filters shows nothing on the console; filters for ranks that do not exist have no effect.
+// Throws core::UsageError.
 std::vector<WorkerStreams> choose_streams(const LaunchOptions& options, const Placement& placement);
 
 }  // namespace scaletrain::launcher

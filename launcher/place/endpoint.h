@@ -14,11 +14,12 @@ struct Endpoint {
 // "host:port", "[::1]:port".
 std::string to_text(const Endpoint& endpoint);
 
-// "host", "host:port", "[::1]:port", several with commas between them; `port` is that of those that
-// name none. Throws core::UsageError naming --rdzv-endpoint.
+// Parses "host", "host:port", "[::1]:port", several separated by commas; `port` is the default.
+// Throws core::UsageError naming --rdzv-endpoint.
 std::vector<Endpoint> parse_endpoints(const std::string& text, int port);
 
-// The addresses of this host in digits that others may reach: none of loopback or of one link only.
+// Returns the numeric addresses of this host that other hosts may reach: no loopback or link-local
+// ones.
 std::vector<std::string> own_addresses();
 
 // Identifies the network namespace: equal on launchers that share a loopback; "": not known.

@@ -1,4 +1,4 @@
-// How many workers run where, and where they meet.
+// Number of workers and nodes, and the rendezvous between them.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace scaletrain::launcher {
 // Position on the real node of a rank that Slurm started, as its worker reads it. Its launcher
 // counts as a node of one worker.
 struct TaskPlace {
-  int local_rank = 0;        // the number of its GPU among those that it sees
-  int local_world_size = 1;  // tasks of the node that share the CPUs which it may use
+  int local_rank = 0;        // index of its GPU among the visible ones
+  int local_world_size = 1;  // number of tasks that share the node's CPUs
   int node = 0;
   int nodes = 1;
 };
@@ -26,16 +26,15 @@ struct TaskPlace {
 struct Placement {
   int nproc = 1;  // workers on this node
   int nnodes = 1;
-  int min_nodes = 1;  // as many as nnodes, unless nodes may come and go
-  bool fixed_ranks =
-      true;  // several nodes: --node-rank says which this one is; else who comes first
+  int min_nodes = 1;        // equal to nnodes unless the job is elastic
+  bool fixed_ranks = true;  // true: --node-rank is fixed; false: assigned in order of arrival
   std::vector<Endpoint> endpoints{};  // several nodes: candidate addresses of the rendezvous
   std::string local_addr{};           // without --node-rank: address of this node; "": detected
   int node_rank = 0;
   std::string master_addr = "127.0.0.1";
-  int master_port = 0;  // 0: the system chooses one for every attempt
+  int master_port = 0;  // 0: a free port for every attempt
 
-  bool by_srun = false;             // one launcher a node, which took its place from Slurm
+  bool by_srun = false;             // srun started one launcher on each node
   std::optional<TaskPlace> task{};  // `scaletrain worker`
 
   int world_size() const { return nproc * nnodes; }
@@ -45,9 +44,9 @@ struct Placement {
   std::string nnodes_text() const;  // "2", "2:4"
 };
 
-// Checks the flags against each other. A step of Slurm's, one launcher on each node, says how the
-// nodes meet where no flag does, and its GPUs are the default for --nproc. Throws core::UsageError,
-// with the line for the batch script where the step does not fit.
+// Combines and checks the flags. In a Slurm step with one launcher on each node, Slurm gives the
+// rendezvous if no flag does, and the step's GPUs are the default of --nproc. Throws
+// core::UsageError, with the line for the batch script if the step does not fit.
 Placement resolve_placement(LaunchOptions options,
                             const std::optional<SlurmStep>& step = std::nullopt);
 
@@ -55,8 +54,8 @@ Placement resolve_placement(LaunchOptions options,
 // job get the same one.
 int port_of_job(std::int64_t job);
 
-// The variables of local rank `local_rank`; the store, error file and our own descriptors are the
-// caller's to add.
+// Returns the environment of local rank `local_rank`; the caller adds store, error file and
+// descriptors.
 core::WorkerEnv worker_env(const Placement& placement, int local_rank);
 
 using core::host_name;

@@ -14,9 +14,8 @@ namespace scaletrain::launcher {
 // that is not a valid number or address.
 void take_from_kubernetes(LaunchOptions& options);
 
-// Exit codes for an operator that starts pods again by their code: what is worth a restart (74, 75)
-// is the number in SCALETRAIN_RETRY_STATUS instead, where that is set. A number that is no exit
-// code is not used.
+// Maps exit codes for an operator that restarts pods by exit code: codes worth a restart (74, 75)
+// are replaced by SCALETRAIN_RETRY_STATUS, if it is set to a valid exit code.
 int status_for_operator(int status);
 
 }  // namespace scaletrain::launcher

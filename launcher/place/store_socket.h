@@ -1,4 +1,4 @@
-// The listening socket of the store: bound before any worker starts, so that no port is raced for.
+// Listening socket of the store: it is bound before any worker starts, to avoid races for the port.
 #pragma once
 
 #include "launcher/place/placement.h"
@@ -12,20 +12,20 @@ struct StoreSocket {
   int port = 0;
 };
 
-// Listens on placement.master_port, or on a free port where that is 0: on the loopback interface
-// where master_addr is that, on every interface otherwise. Throws core::UsageError where the port
-// is taken, and where several workers are to meet on a loopback interface that is down.
+// Listens on placement.master_port, or on a free port if that is 0: only on the loopback interface
+// if master_addr is loopback, otherwise on every interface. Throws core::UsageError if the port is
+// taken, or if several workers need a loopback interface that is down.
 StoreSocket listen_for_store(const Placement& placement);
 
-// A free port on every interface, bound but not listened on: nobody else gets it meanwhile, and who
-// connects is refused. Throws core::InternalError.
+// Reserves a free port on every interface, bound but not listening: nobody else gets it, and
+// connections are refused. Throws core::InternalError.
 StoreSocket reserve_port();
 
 // Makes the result of reserve_port() listen. Throws core::UsageError.
 StoreSocket start_listening(StoreSocket reserved);
 
-// The process that serves the store at the listening `fd`. A signal that is sent to all processes
-// of a job (Slurm does that) is not for it: workers that save have to meet there.
+// Returns the request for a process that serves the store at the listening `fd`. It ignores signals
+// sent to all processes of a job (as Slurm does): workers that save still need the store.
 core::SpawnRequest store_server(int fd);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// Another program in this process's place.
+// Replaces this process by another program.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace scaletrain::launcher {
 
-// Executes the program `path` with `arguments` behind its name, and signals as at a program's
-// start. Throws core::UsageError where it cannot be executed.
+// Executes `path` with `arguments` after its name and default signal handling. Throws
+// core::UsageError if it cannot be executed.
 [[noreturn]] void become(const std::string& path, const std::vector<std::string>& arguments);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// A program run to its end with its output in memory.
+// Runs a program to its end and keeps its output in memory.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace scaletrain::launcher {
 struct Captured {
   core::ExitStatus status;
   bool timed_out = false;
-  int stop_signal = 0;        // heard meanwhile; 0: none
+  int stop_signal = 0;        // stop signal received meanwhile; 0: none
   std::string output, error;  // at most 1 MiB of each
   double seconds = 0;
 
@@ -21,9 +21,9 @@ struct Captured {
   std::string trouble() const;
 };
 
-// `request` says nothing of the three standard streams: the input is empty. Kills the program and
-// its process group when `limit` is over, or when `stops` hears a signal. Throws what
-// Process::spawn throws.
+// `request` must not set the three standard streams; the input is empty. Kills the program and its
+// process group after `limit` or when `stops` receives a signal. Throws the errors of
+// Process::spawn().
 Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limit,
                       StopSignals* stops = nullptr);
 

@@ -1,4 +1,4 @@
-// The NVIDIA GPUs of this machine, and which of them CUDA_VISIBLE_DEVICES leaves.
+// The NVIDIA GPUs of this machine, and the selection by CUDA_VISIBLE_DEVICES.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ struct Gpu {
   std::string name, uuid;           // "NVIDIA H200", "GPU-5ee1..."
   std::string pci;                  // "0000:dc:00.0", as in /sys
   std::int64_t memory_bytes = 0;    // 0: not known
-  std::vector<std::string> migs{};  // "MIG-...", of its instances
+  std::vector<std::string> migs{};  // names of its MIG instances, "MIG-..."
 };
 
 struct Driver {
   std::string version;   // "580.82.07"
-  int cuda_version = 0;  // 13000: the newest that it runs
+  int cuda_version = 0;  // newest supported version: 13000
   std::vector<Gpu> gpus;
 };
 
-// Asks the driver's library (NVML), opened at run time. nullopt where there is none or it refuses;
-// `why`, where given, says which.
+// Queries the driver's library (NVML), loaded at run time. Returns nullopt if it is missing or
+// refuses; `why`, if given, receives the reason.
 std::optional<Driver> ask_driver(std::string* why = nullptr);
 
-// The entries of a list as CUDA_VISIBLE_DEVICES is one, without the blanks around them.
+// Returns the entries of a list in the form of CUDA_VISIBLE_DEVICES, without blanks around them.
 std::vector<std::string> device_entries(std::string_view list);
 
-// The GPUs that such a list leaves, in its order: numbers, UUIDs or their beginnings, names of MIG
-// instances ("MIG-..."; the GPU is the one that has it). As CUDA does, entries count up to the
-// first that names no device.
+// Returns the GPUs that such a list selects, in its order: numbers, UUIDs or their prefixes, names
+// of MIG instances ("MIG-..."; selects their GPU). As in CUDA, entries count up to the first
+// invalid one.
 std::vector<Gpu> visible_of(const std::vector<Gpu>& gpus, const std::optional<std::string>& list);
 
 // GPUs of this machine that CUDA_VISIBLE_DEVICES permits, as CUDA would show them; without the

@@ -1,5 +1,5 @@
-// A cgroup (v2) for all that a job's workers start, whatever sessions they make, below that of this
-// process. One can be had as root, or where a user's own is delegated.
+// A cgroup (v2), below that of this process, for all processes that a job's workers start, whatever
+// their sessions. Needs root or a delegated cgroup.
 #pragma once
 
 #include <filesystem>
@@ -9,30 +9,30 @@
 
 namespace scaletrain::launcher {
 
-// The folder of a process's cgroup, by the texts of its /proc/PID/mountinfo and /proc/PID/cgroup;
-// "" where no mount shows it.
+// Returns the folder of a process's cgroup from the texts of /proc/PID/mountinfo and
+// /proc/PID/cgroup; "" if no mount shows it.
 std::filesystem::path find_cgroup(std::string_view mounts, std::string_view cgroups);
 
-// Cgroup of this process; "" under Slurm too, which ends the processes in a step's cgroup but in
-// none below it.
+// Returns the cgroup of this process; "" also under Slurm, which ends processes in a step's cgroup
+// but not in cgroups below it.
 std::filesystem::path own_cgroup();
 
 class JobCgroup {
  public:
-  // It will be in `parent`; "": there will be none.
+  // `parent`: folder of the parent cgroup; "": no cgroup is made.
   explicit JobCgroup(const std::filesystem::path& parent);
 
-  // Makes it, where that can be.
+  // Creates the cgroup if possible.
   void make();
 
-  // Its folder, for core::SpawnRequest; -1: there is none.
+  // Returns its folder, for core::SpawnRequest; -1: there is none.
   int fd() const { return folder_.get(); }
 
-  // Removes it; what is left in it goes on in the parent.
+  // Removes the cgroup; remaining processes move to the parent.
   void release() const;
 
-  // Ends all that is in it, for up to 10 s, and removes it. Another process than the one that made
-  // it may do that.
+  // Kills all processes in it, waiting up to 10 s, and removes it. May be called by another process
+  // than the creator.
   void end() const;
 
  private:

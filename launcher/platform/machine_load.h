@@ -1,13 +1,13 @@
-// How busy the machine is with what others run.
+// Load of the machine by other processes.
 #pragma once
 
 #include <string>
 
 namespace scaletrain::launcher {
 
-// Threads that run or wait for a core beside the one that asks, from a line of /proc/loadavg; 0
-// where it cannot be read. Both the mean of the last minute and the number of this moment must say
-// so: the first stays high when all have ended, the second is chance.
+// Returns the number of runnable threads other than the caller's, from a line of /proc/loadavg; 0
+// if it cannot be read. It is the smaller of the one-minute average, which stays high after threads
+// end, and the present number, which fluctuates.
 double busy_threads(const std::string& loadavg);
 
 // Busy threads of this machine now.

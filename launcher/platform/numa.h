@@ -12,16 +12,16 @@
 
 namespace scaletrain::launcher {
 
-// "0-2,4" as {0, 1, 2, 4}, as in /sys; what is no number ends the list.
+// Parses a list of /sys: "0-2,4" is {0, 1, 2, 4}; stops at the first invalid number.
 std::set<int> parse_cpu_list(const std::string& text);
 // {0, 1, 2, 4} as "0-2,4".
 std::string cpu_list(const std::vector<int>& cpus);
 
-// The CPUs of each of `workers` local ranks, sorted. `mode`: node (all of the GPU's NUMA node),
-// socket (of every node of its socket), exclusive (the node's cores divided among its GPUs),
-// core-complex (cores that share the last cache). `gpus`: PCI addresses ("0000:dc:00.0") of the
-// visible GPUs, or none. Throws core::UsageError naming --numa-binding for another mode, and where
-// GPUs or cores are too few.
+// Returns the CPUs of each of `workers` local ranks, sorted. `mode`: node (all of the GPU's NUMA
+// node), socket (all nodes of its socket), exclusive (the node's cores divided among its GPUs),
+// core-complex (cores that share the last-level cache). `gpus`: PCI addresses ("0000:dc:00.0") of
+// the visible GPUs, or none. Throws core::UsageError naming --numa-binding for another mode, or too
+// few GPUs or cores.
 std::vector<std::vector<int>> bind_workers(const std::string& mode, int workers,
                                            const std::vector<std::string>& gpus,
                                            const std::set<int>& allowed,

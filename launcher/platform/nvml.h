@@ -1,4 +1,4 @@
-// The driver's library, NVML, opened at run time: a machine without it needs none.
+// Loads the driver's library, NVML, at run time, so that machines without it need none.
 #pragma once
 
 #include <dlfcn.h>
@@ -22,14 +22,14 @@ class Nvml {
   Nvml& operator=(const Nvml&) = delete;
 
   bool is_there() const { return library_ != nullptr; }
-  // 0, or why it refuses.
+  // Returns 0 or an error code.
   int start() {
     const int status = call<int()>("nvmlInit_v2");
     ready_ = status == 0;
     return status;
   }
 
-  // -1 where the library has no such function.
+  // Returns -1 if the library does not have the function.
   template <class Signature, class... Args>
   int call(const char* name, Args... arguments) const {
     auto* const function = reinterpret_cast<Signature*>(dlsym(library_, name));

@@ -1,11 +1,11 @@
-// The limit of open files for the workers of a recipe.
+// Sets the limit on open files for the workers of a recipe.
 #pragma once
 
 namespace scaletrain::launcher {
 
-// Raises this process's own limit, which its workers inherit, as far as `ranks` need it and it may
-// be raised. Throws core::Error of kMemory where it stays below what one rank needs: the store of a
-// rank without descriptors keeps the others waiting in silence.
+// Raises this process's limit, which its workers inherit, as far as needed for `ranks` and allowed.
+// Throws core::Error of kMemory if it stays below the need of one rank: without descriptors the
+// store would keep the other ranks waiting silently.
 void provide_open_files(int ranks);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// A process as /proc shows it, for reports about one that does not answer.
+// Describes an unresponsive process from /proc, for reports.
 #pragma once
 
 #include <sys/types.h>
@@ -8,15 +8,16 @@
 
 namespace scaletrain::launcher {
 
-// R runs, S sleeps, D waits in the kernel, T was stopped, t is traced, Z has ended; ' ': not there.
+// Returns R (running), S (sleeping), D (waiting in the kernel), T (stopped), t (traced), Z
+// (zombie), or ' ' if it does not exist.
 char process_state(pid_t pid);
 
 inline bool is_stopped(char state) { return state == 'T' || state == 't'; }
 
-// "stopped (T), in the kernel's do_signal_stop"; the channel only where the kernel shows it.
+// Returns "stopped (T), in the kernel's do_signal_stop"; the function only if the kernel shows it.
 std::string describe_process(pid_t pid);
 
-// The numbers of its threads, its first one first.
+// Returns the numbers of its threads, the main thread first.
 std::vector<pid_t> threads_of(pid_t pid);
 
 }  // namespace scaletrain::launcher

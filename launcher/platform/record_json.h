@@ -1,4 +1,4 @@
-// Records as JSON and back, the fields of each named once.
+// Converts records to JSON and back; each field is named once.
 //
 // A record is a struct with a function `each_field(record, field)` in its namespace, which calls
 // field("name", record.name) for each member, for a record that is const (written) or not (read).
@@ -74,7 +74,7 @@ struct Writer {
 template <class Json>
 struct Reader {
   const Json& json;
-  bool lenient = false;  // with what is missing, in this record itself
+  bool lenient = false;  // missing fields of this record are allowed
 
   void operator()(const char* name, auto& member) const {
     if (!lenient || json.contains(name)) from(json.at(name), member);
@@ -109,14 +109,14 @@ struct Reader {
 
 }  // namespace record_json
 
-// As an object; Json is nlohmann::json or ordered_json.
+// Converts a record to an object; Json is nlohmann::json or ordered_json.
 template <class Json, class Record>
 Json json_of(const Record& record) {
   return record_json::Writer<Json>::to(record);
 }
 
-// The record that `json` is. Throws nlohmann::json::exception where a field is missing or of
-// another type.
+// Converts `json` to a record. Throws nlohmann::json::exception if a field is missing or of another
+// type.
 template <class Record, class Json>
 Record record_of(const Json& json) {
   Record record{};
@@ -124,9 +124,8 @@ Record record_of(const Json& json) {
   return record;
 }
 
-// Reads what is there of a record and leaves the rest as it is, so that files of other versions can
-// be read. Throws nlohmann::json::exception where `json` is no object, or a field is of another
-// type.
+// Reads the fields that exist and keeps the others, so that files of other versions can be read.
+// Throws nlohmann::json::exception if `json` is not an object or a field has another type.
 template <class Record, class Json>
 void read_known(const Json& json, Record& record) {
   static_cast<void>(json.template get_ref<const typename Json::object_t&>());

@@ -10,11 +10,11 @@ namespace scaletrain::launcher {
 
 class ScratchFolder {
  public:
-  // Makes the folder (make_temporary_folder). Stop signals are blocked from here on, so that none
-  // ends the process before the destructor: who waits meanwhile looks at stops(). Throws
+  // Creates the folder (make_temporary_folder). Blocks stop signals, so that none ends the process
+  // before the destructor runs: code that waits meanwhile must check stops(). Throws
   // core::StorageError.
   explicit ScratchFolder(const std::string& label);
-  ~ScratchFolder();  // removes the folder with what lies in it
+  ~ScratchFolder();  // removes the folder with its contents
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 

@@ -6,8 +6,8 @@
 
 namespace scaletrain::launcher {
 
-// TMPDIR, or /tmp where that is not set or cannot be written to. Throws core::StorageError where
-// neither can.
+// Returns TMPDIR, or /tmp if TMPDIR is not set or not writable. Throws core::StorageError if
+// neither is writable.
 std::filesystem::path temporary_folder();
 
 // Makes a folder there that only this user can enter, named `label` and six random characters: no

@@ -1,4 +1,4 @@
-// Runs by the paths of a command line: local folders, and copies in an object store.
+// Opens the runs of a command line: local folders, or copies in an object store.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace scaletrain::launcher {
 
-// Keeps the files of remote runs (s3://..., gs://..., https://...) as long as it lives.
+// Keeps the files of remote runs (s3://..., gs://..., https://...) for its lifetime.
 class OpenRuns {
  public:
   // Reads the runs. The files of a remote one are fetched by scaletrain-data: all but its

@@ -24,7 +24,7 @@ class KeyCondition {
  public:
   // Throws core::UsageError if `text` has no operator or compares a text by size.
   explicit KeyCondition(const std::string& text);
-  // A recipe without the key fulfils "!=" alone.
+  // For a recipe without the key, only "!=" is true.
   bool holds(const std::map<std::string, RunJson>& recipe) const;
 
  private:

@@ -133,12 +133,6 @@ std::string value_text(const std::string& name, double value) {
   return measure != nullptr ? measure->text(value) : fmt::format("{:.4f}", value);
 }
 
-double trained_seconds(const RunRecord& run) {
-  double seconds = 0;
-  for (const auto& [attempt, span] : run.attempts) seconds += span.second - span.first;
-  return seconds;
-}
-
 std::optional<double> start_time(const RunRecord& run) {
   std::optional<double> first;
   for (const auto& [attempt, span] : run.attempts) {

@@ -13,10 +13,10 @@ namespace scaletrain::launcher {
 
 struct RunValue {
   std::string name;   // "val_top1", "loss", "samples_per_s"
-  std::string label;  // for a person: "val top-1", "loss", "samples/s"
+  std::string label;  // for display: "val top-1", "loss", "samples/s"
   double value = 0;
   bool higher_is_better = false;
-  std::optional<std::int64_t> step{};  // at which a validation or test was made
+  std::optional<std::int64_t> step{};  // step of the validation or test
 };
 
 // In this order, as far as the run has them:
@@ -28,7 +28,7 @@ struct RunValue {
 //   step, attempts  the last step, the number of starts
 std::vector<RunValue> run_results(const RunRecord& run);
 
-// nullptr if there is none of that name.
+// Returns the value of that name; nullptr if there is none.
 const RunValue* find_value(const std::vector<RunValue>& values, const std::string& name);
 
 // "top-1" for the measure "top1"; an unknown name is returned as it is.
@@ -36,9 +36,6 @@ std::string measure_label(const std::string& name);
 
 // The value with its unit: "98.48 %", "0.1418", "1,144", "3m 12s", "1.14 GB".
 std::string value_text(const std::string& name, double value);
-
-// Seconds of all attempts; a measure of what a run cost, not counting the time between attempts.
-double trained_seconds(const RunRecord& run);
 
 // Earliest record, Unix seconds; nullopt: nothing was recorded.
 std::optional<double> start_time(const RunRecord& run);

@@ -7,7 +7,7 @@
 namespace scaletrain::launcher {
 
 struct RunState {
-  // "running": its launcher lives. "dead": its launcher was killed, or its machine has gone.
+  // "running": its launcher lives. "dead": its launcher was killed, or its machine went down.
   // "finished", "failed", "stopped".
   std::string state;
   std::string why{};  // verdict of a failure, result of a finished run; "": not known

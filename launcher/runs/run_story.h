@@ -13,13 +13,13 @@ struct StoryLine {
   std::string text;  // one sentence
 };
 
-// Sentences in the order of time. Checkpoints and skipped steps that follow each other are one
-// sentence. A run without journal.jsonl has its starts and its last failure.
+// Returns sentences in order of time. Consecutive checkpoints or skipped steps are one sentence. A
+// run without journal.jsonl has its starts and its last failure.
 std::vector<StoryLine> run_story(const RunRecord& run);
 
-// A headline, then a line for each sentence with its local time.
+// Returns a headline, a line for each sentence with its local time, then the time ledger.
 std::string story_text(const RunRecord& run);
-// {"run", "name", "state", "attempts", "events": [{"time", "text"}]}.
+// {"run", "name", "state", "attempts", "events": [{"time", "text"}], "times": ledger_json()}.
 RunJson story_json(const RunRecord& run);
 
 }  // namespace scaletrain::launcher

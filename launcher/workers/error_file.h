@@ -15,15 +15,15 @@ struct ErrorFile {
   std::int64_t step = -1;      // -1: not known
 };
 
-// nullopt where there is none or it is not readable as torchrun's format: a worker may have died
-// while it wrote it, and any program may write anything there.
+// Returns nullopt if there is no file or it is not in torchrun's format: a worker may die while
+// writing it, and any program may write anything there.
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& path);
 
-// Reads the same from the memfd that the worker was given for it (lib/core/job/worker_env.h).
+// Reads the same from the worker's memfd (lib/core/job/worker_env.h).
 std::optional<ErrorFile> read_verdict(int fd);
 
-// Copies the error file of the worker that failed first to where a launcher above reads it, with
-// torchrun's "errorCode" in it; warns where that is not possible.
+// Copies the error file of the first failed worker to the place where a parent launcher reads it,
+// with torchrun's "errorCode"; warns if that is not possible.
 void copy_error_file(const std::filesystem::path& from, const std::filesystem::path& to, int code);
 
 }  // namespace scaletrain::launcher

@@ -11,7 +11,7 @@
 
 namespace scaletrain::launcher {
 
-// nullopt is null in the file: not known, or there is none.
+// nullopt is null in the file: unknown or absent.
 struct FailureFile {
   double time = 0;  // Unix seconds
   int attempt = 0;
@@ -23,7 +23,7 @@ struct FailureFile {
   std::int64_t pid = 0;
   int exit_code = 1;
   std::optional<std::string> signal{};  // "SIGKILL"
-  std::string cause{};                  // or what hung
+  std::string cause{};                  // cause of the failure or hang
   std::optional<std::int64_t> step{};
   std::vector<std::string> hang{};  // details of the hang; empty: nothing hung
   std::string log{};
@@ -35,7 +35,7 @@ FailureFile failure_file(const Failure& failure, int attempt);
 // The file's text.
 std::string to_json(const FailureFile& file);
 
-// Writes FOLDER/failure.json; where it cannot, warns.
+// Writes FOLDER/failure.json; a failure to do so is a warning.
 void write_failure(const std::filesystem::path& folder, const Failure& failure, int attempt);
 
 // Reads FOLDER/failure.json; nullopt if it does not exist or is not readable.

@@ -1,7 +1,9 @@
-// Watches the beats of one attempt's workers and says when the job hangs, and on whom.
+// Hang detection: watches the heartbeats of one attempt's workers and finds the worker that causes
+// a hang.
 //
-// Only the launcher's own steady clock counts: a beat is late when the launcher has not seen it
-// change, so clocks that jump or differ do no harm, and a launcher that slept itself starts anew.
+// Only the launcher's steady clock counts: a heartbeat is late if the launcher has not seen it
+// change, so clocks that jump or differ do no harm, and a launcher that was suspended restarts its
+// timers.
 #pragma once
 
 #include <chrono>
@@ -23,33 +25,34 @@ using SilenceExchange = std::function<std::chrono::milliseconds(std::chrono::mil
 
 class HangWatch {
  public:
-  // A program is watched from its own first beat on, or from its start.
+  // A program is watched from its first heartbeat on, or from its start.
   enum class Workers { kOurs, kPrograms, kProgramsFromStart };
 
-  // Fresh files for `count` workers. `timeout` 0 switches the watch off. `exchange` is null on
-  // a job of one node.
+  // Creates heartbeat files for `count` workers. A `timeout` of 0 disables detection. `exchange` is
+  // null on a single-node job.
   HangWatch(int count, Workers kind, std::chrono::milliseconds timeout, int world_size,
             SilenceExchange exchange = nullptr);
 
-  // The worker's file: SCALETRAIN_BEAT_FD of ours, SCALETRAIN_BEAT_FILE of programs.
+  // Returns the worker's file: SCALETRAIN_BEAT_FD of scaletrain's workers, SCALETRAIN_BEAT_FILE of
+  // programs.
   int fd(int local_rank) const;
 
-  // How often to look: often enough for the time-out, at least once a second.
+  // Returns how often to call look(): often enough for the timeout, at least once a second.
   std::chrono::milliseconds every() const;
 
-  // Lets our own workers know that a rank of the job is gone: what they still wait for does not
-  // come.
+  // Informs scaletrain's workers that a rank of the job is lost, so that they stop waiting for it.
   void announce_lost_peer() const;
 
-  // The step that one of ours is in, or was when it ended; 0: it has begun none.
+  // Returns the current or last step of a scaletrain worker; 0: it has begun none.
   std::int64_t step_of(int local_rank) const;
 
   // Returns the last report of each running worker; sends the others the time since the last one.
   // Logs once if no program has sent a heartbeat within the timeout, so that none is watched.
   std::vector<RankView> look(const std::vector<RunningWorker>& running);
 
-  // The verdict, with stacks, where the job hangs; to be called with what look() said. `group_of`:
-  // of ranks that wait for no collective of other groups', which are judged by themselves.
+  // Returns the verdict, with stacks, if the job hangs; call it with the result of look().
+  // `group_of`: groups of ranks that wait for no other group's collectives and are judged
+  // separately.
   std::optional<Hang> judge(const std::vector<RankView>& views) const;
   std::optional<Hang> judge(const std::vector<RankView>& views,
                             const std::function<int(int rank)>& group_of) const;
@@ -57,7 +60,7 @@ class HangWatch {
  private:
   struct Watched {
     core::Descriptor file;
-    std::optional<core::BeatReader> reader{};  // our own workers'
+    std::optional<core::BeatReader> reader{};  // heartbeats of scaletrain's workers
     std::string seen{};
     core::SteadyTime changed;
     bool is_watched = true;
@@ -73,7 +76,7 @@ class HangWatch {
   SilenceExchange exchange_;
   std::chrono::duration<double> job_silent_{0};
   core::SteadyTime looked_;
-  std::optional<core::SteadyTime> note_at_;  // set while none is watched yet
+  std::optional<core::SteadyTime> note_at_;  // set while no worker is watched
 };
 
 }  // namespace scaletrain::launcher

@@ -5,8 +5,8 @@
 
 namespace scaletrain::launcher {
 
-// True if `message`, from a worker's error file, is one that Gloo, NCCL or TCPStore reports because
-// the process at the other end has ended. The failure's cause is then on another rank.
+// True if `message`, from a worker's error file, is an error of Gloo, NCCL or TCPStore about a
+// closed peer. The cause of the failure is then on another rank.
 bool reports_lost_peer(std::string_view message);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// The native stacks of a worker of ours, as it writes them itself (lib/core/process/stack_dump.h).
+// Native stacks of a scaletrain worker, which it writes itself (lib/core/process/stack_dump.h).
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@ struct ThreadStack {
   std::vector<std::string> frames;  // innermost first, "scaletrain::data::... + 0x1c (program)"
 };
 
-// Asks each thread of the running process for its stack, until `deadline`. A thread that does not
-// answer is left out. Empty where the worker did not offer stacks.
+// Requests the stack of each thread of the running process, until `deadline`. Threads that do not
+// answer are left out. Returns {} if the worker does not support it.
 std::vector<ThreadStack> capture_stacks(pid_t pid, const core::BeatReader& beat,
                                         core::SteadyTime deadline);
 

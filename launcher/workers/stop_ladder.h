@@ -1,6 +1,6 @@
-// How far the stopping of one attempt's workers has come: asked, killed, given up.
+// State of stopping one attempt's workers: SIGTERM sent, SIGKILL sent, given up.
 //
-// No clock and no process: the caller passes the time and does what the steps say.
+// Has no clock and no processes: the caller passes the time and carries out the steps.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace scaletrain::launcher {
 
 class StopLadder {
  public:
-  // A killed process that does not go within this time hangs in the kernel: nobody can wait for it.
+  // A killed process that remains longer than this hangs in the kernel and is not waited for.
   static constexpr std::chrono::milliseconds kKillPatience{10'000};
 
   enum class Step { kNothing, kKill, kGiveUp };
@@ -25,18 +25,19 @@ class StopLadder {
 
   // Records that the workers were sent SIGTERM. Call it once, while not stopping().
   void ask(core::SteadyTime now);
-  // The workers shall be killed, with or without having been asked; false: they have been.
+  // Records that the workers are killed, whether SIGTERM was sent before or not; returns false if
+  // they were killed already.
   bool kill(core::SteadyTime now);
   // Returns the step due at `now`. kKill: the grace period is over, call kill(); kGiveUp, once:
   // workers that were killed are still there.
   Step due(core::SteadyTime now);
-  // When due() has something to say next; nullopt: nothing is awaited.
+  // Returns when due() must be called next; nullopt: nothing is awaited.
   std::optional<core::SteadyTime> deadline() const { return deadline_; }
 
  private:
   std::chrono::milliseconds grace_;
   bool stopping_ = false, killed_ = false, given_up_ = false;
-  std::optional<core::SteadyTime> deadline_;  // the grace period's, then the kill's
+  std::optional<core::SteadyTime> deadline_;  // end of the grace period, then of kKillPatience
 };
 
 }  // namespace scaletrain::launcher

@@ -1,5 +1,5 @@
-// Key-value store (TCPStore) at which the workers of a program that is not ours rendezvous. Its
-// process starts when the first worker connects.
+// Key-value store (TCPStore) for the rendezvous of a foreign program's workers. Its process starts
+// when the first worker connects.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,13 @@ namespace scaletrain::launcher {
 
 class StoreService {
  public:
-  // `fd` listens, and `server` serves there; -1: no store is served.
+  // `fd`: listening socket; `server`: the process that serves it; -1: no store.
   StoreService(int fd, core::SpawnRequest server) : fd_(fd), server_(std::move(server)) {}
 
   // Descriptor to poll for readability: the socket until the process has started, then its end;
   // -1: nothing any more.
   int watched_fd() const;
-  // Call when poll reported it. Why the workers cannot go on; "": they can.
+  // Call when poll reported the descriptor. Returns why the workers cannot continue; "": they can.
   std::string advance();
   // Process id; nullopt before the process has started.
   std::optional<pid_t> pid() const;

@@ -28,13 +28,14 @@ using std::chrono::milliseconds;
 // Ended orphans of workers are adopted, and would stay as zombies.
 constexpr milliseconds kReapEvery{10'000};
 
-// Something that is done again and again.
+// Something that is done at a fixed interval.
 struct Periodic {
-  milliseconds every;
+  milliseconds every;  // 0: never
   core::SteadyTime next = core::now() + every;
 
+  bool is_on() const { return every.count() > 0; }
   bool due(core::SteadyTime now) {
-    if (now < next) return false;
+    if (!is_on() || now < next) return false;
     next = now + every;
     return true;
   }
@@ -45,17 +46,18 @@ class Group {
  public:
   Group(const std::vector<WorkerPlan>& plans, const GroupOptions& options, StopSignals& signals)
       : options_(options),
+        observer_(options.observer != nullptr ? *options.observer : no_observer_),
         signals_(signals),
-        workers_(options.keeper),
+        workers_(options.reaper),
         store_(options.store_fd, store_server(options.store_fd)),
         ladder_(options.grace),
-        beat_{.every = options.beat_every},
+        heartbeat_{.every = options.heartbeat_every},
         watch_{.every = options.watch_every},
         reap_{.every = kReapEvery} {
     for (const WorkerPlan& plan : plans) {
       core::SpawnRequest request = plan.process;
       const std::vector<core::Descriptor> child_ends = output_.attach(plan, request);
-      options_.started(plan, workers_.start(plan, std::move(request)));
+      observer_.started(plan, workers_.start(plan, std::move(request)));
     }
   }
 
@@ -63,13 +65,12 @@ class Group {
     while (workers_.running() > 0 && !ladder_.given_up()) {
       wait();
       see_ends();
-      hear_nodes();  // after the ends: one that other nodes felt was not of
-                     // their making
+      read_news();  // after the ends: a worker that had failed before was not stopped by the news
       keep_time();
     }
     workers_.end_groups(core::now() +
                         (ladder_.given_up() ? milliseconds(0) : StopLadder::kKillPatience));
-    reap_strangers();
+    reap_orphans();
     output_.finish();
     for (WorkerEnd& end : result_.workers) end.last_lines = output_.last_lines(end.local_rank);
     return std::move(result_);
@@ -79,8 +80,8 @@ class Group {
   // Sleeps until something happens, and passes output on.
   void wait() {
     std::vector<pollfd> watched;
-    for (const int fd :
-         {signals_.fd(), store_.watched_fd(), options_.nodes_fd, workers_.ends_fd()}) {
+    const int nodes_fd = options_.nodes != nullptr ? options_.nodes->changes_fd() : -1;
+    for (const int fd : {signals_.fd(), store_.watched_fd(), nodes_fd, workers_.ends_fd()}) {
       watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     }
     const std::size_t others = watched.size();
@@ -102,8 +103,8 @@ class Group {
     is_due(ladder_.deadline());
     is_due(output_.next_look());
     is_due(output_.late_at());
-    if (options_.beat) is_due(beat_.next);
-    if (options_.watch) is_due(watch_.next);
+    if (heartbeat_.is_on()) is_due(heartbeat_.next);
+    if (watch_.is_on()) is_due(watch_.next);
     const auto left = std::chrono::ceil<milliseconds>(next - core::now());
     return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
@@ -114,7 +115,7 @@ class Group {
       if (*signal == SIGINT) ++interrupts_;
       if (!ladder_.stopping()) {
         const std::size_t count = workers_.running();
-        stop(options_.forwarded(*signal));
+        stop(observer_.forwarded(*signal));
         core::log("{}: stopping {}, {:.1f} s for them to finish", core::signal_name(*signal),
                   core::counted(static_cast<std::int64_t>(count), "worker"),
                   std::chrono::duration<double>(options_.grace).count());
@@ -141,46 +142,48 @@ class Group {
       result_.workers.push_back(std::move(end));
     }
     if (!failed) return;
-    options_.peer_lost();
+    observer_.peer_lost();
     if (!ladder_.stopping()) stop(SIGTERM);
   }
 
   void see_failed(WorkerEnd& end) {
-    if (taken_along_.contains(end.rank)) {
+    if (evicted_.contains(end.rank)) {
       end.was_outlived = true;
       return;
     }
-    end.was_outlived = may_be_lost(end);
+    end.was_outlived = tolerates_loss(end);
     if (!end.was_outlived) return;
-    report_outlived(end);
-    take_along(options_.taken_along(end));
+    report_tolerated(end);
+    evict(observer_.evicted_with(end));
   }
 
-  void take_along(const std::vector<int>& ranks) {
+  void evict(const std::vector<int>& ranks) {
     for (const int rank : ranks) {
-      if (taken_along_.insert(rank).second) workers_.kill_one(rank);
+      if (evicted_.insert(rank).second) workers_.kill_one(rank);
     }
   }
 
-  // During a stop one that a signal has ended which is not the launcher's, perhaps before it began.
-  bool may_be_lost(const WorkerEnd& end) const {
+  // During a stop, only a worker that another process's signal has ended can be a tolerated loss.
+  bool tolerates_loss(const WorkerEnd& end) const {
     const int signal = end.status.signal;
     const bool is_ours = signal == 0 || signal == stop_signal_ || end.was_killed;
     if (ladder_.stopping() && is_ours) return false;
-    return options_.may_be_lost && options_.may_be_lost(end);
+    return observer_.tolerates_loss(end);
   }
 
-  void report_outlived(WorkerEnd& end) {
+  void report_tolerated(WorkerEnd& end) {
     end.last_lines = output_.last_lines(end.local_rank);
     const auto hang = hangs_.find(end.rank);
-    options_.outlived(end, hang == hangs_.end() ? std::nullopt : std::optional(hang->second));
+    observer_.loss_tolerated(end,
+                             hang == hangs_.end() ? std::nullopt : std::optional(hang->second));
   }
 
-  void hear_nodes() {
+  void read_news() {
     if (!nodes_changed_) return;
-    const NodesWord word = options_.hear_nodes();
-    take_along(word.lost_with);
-    if (!word.stop || ladder_.stopping()) return;
+    const NodeNews news = options_.nodes->read_news();
+    if (news.peer_lost) observer_.peer_lost();
+    evict(news.evicted);
+    if (!news.stop || ladder_.stopping()) return;
     result_.nodes_stopped = true;
     stop(SIGTERM);
   }
@@ -199,23 +202,23 @@ class Group {
       core::warn("a worker hangs in the kernel and cannot be killed");
     }
     output_.look(now);
-    if (reap_.due(now)) reap_strangers();
-    if (options_.beat && beat_.due(now)) {
-      const std::string trouble = options_.beat();
+    if (reap_.due(now)) reap_orphans();
+    if (heartbeat_.due(now)) {
+      const std::string trouble = observer_.heartbeat();
       if (!trouble.empty()) stop_for(trouble);
     }
-    if (options_.watch && watch_.due(now)) watch();
+    if (watch_.due(now)) watch();
   }
 
   void watch() {
     if (ladder_.stopping()) return;
-    std::optional<Hang> hang = options_.watch(workers_.views());
+    std::optional<Hang> hang = observer_.watch(workers_.views());
     if (!hang) return;
     const WorkerEnd killed{.rank = hang->rank,
                            .local_rank = hang->local_rank,
                            .pid = hang->pid,
                            .status = {.signal = SIGKILL}};
-    if (may_be_lost(killed)) {
+    if (tolerates_loss(killed)) {
       workers_.kill_one(killed.rank);
       hangs_.insert_or_assign(killed.rank, *std::move(hang));
     } else {
@@ -241,13 +244,15 @@ class Group {
     if (ladder_.kill(core::now())) workers_.signal(SIGKILL);
   }
 
-  void reap_strangers() const {
+  void reap_orphans() const {
     std::vector<pid_t> others = options_.other_children;
     if (const std::optional<pid_t> store = store_.pid()) others.push_back(*store);
-    workers_.reap_strangers(std::move(others));
+    workers_.reap_orphans(std::move(others));
   }
 
   const GroupOptions& options_;
+  GroupObserver no_observer_;
+  GroupObserver& observer_;
   StopSignals& signals_;
   int interrupts_ = 0;
   WorkerOutput output_;
@@ -255,10 +260,10 @@ class Group {
   StoreService store_;
   StopLadder ladder_;
   int stop_signal_ = 0;  // signal sent to the workers
-  Periodic beat_, watch_, reap_;
+  Periodic heartbeat_, watch_, reap_;
   bool nodes_changed_ = false;
   std::map<int, Hang> hangs_;  // keyed by rank, for workers whose loss is tolerated
-  std::set<int> taken_along_;  // ranks, by those
+  std::set<int> evicted_;      // ranks that were killed because of a tolerated loss
   GroupEnd result_;
 };
 

@@ -1,5 +1,4 @@
-// Output of the workers of one attempt that passes through the launcher: their relays, and the two
-// consoles that these share.
+// Relays the output of one attempt's workers to the two consoles that they share.
 #pragma once
 
 #include <poll.h>
@@ -22,36 +21,37 @@ namespace scaletrain::launcher {
 
 class WorkerOutput {
  public:
-  // How long a console may take nothing while workers are being stopped: one of them may wait for
-  // room for its last words.
+  // Longest time that a console may accept nothing while workers are being stopped: one of them may
+  // wait to write its last output.
   static constexpr std::chrono::milliseconds kConsolePatience{1000};
 
-  // Onto the descriptors of this process; tests give others.
+  // Writes to the descriptors of this process; tests pass others.
   explicit WorkerOutput(int output = STDOUT_FILENO, int error = STDERR_FILENO)
       : output_{core::Console(output)}, error_{core::Console(error)} {}
   WorkerOutput(const WorkerOutput&) = delete;  // the relays point to the consoles
   WorkerOutput& operator=(const WorkerOutput&) = delete;
 
-  // Makes the relays that `plan` asks for. `request` names the worker's ends of their pipes, which
-  // are the result: keep them until the worker has started.
+  // Creates the relays of `plan`. `request` refers to the worker's ends of their pipes, which are
+  // returned: keep them until the worker has started.
   std::vector<core::Descriptor> attach(const WorkerPlan& plan, core::SpawnRequest& request);
 
   // Appends one entry for each relay.
   void watch(std::vector<pollfd>& watched) const;
-  // `watched` are the entries that watch() appended, after poll.
+  // `watched`: the entries that watch() appended, after poll.
   void advance(std::span<const pollfd> watched);
 
-  // Parts of lines that have waited long enough are shown; late_at: when the next has.
+  // Shows incomplete lines that have waited long enough; late_at() returns when the next one is
+  // due.
   void show_late(core::SteadyTime now);
   std::optional<core::SteadyTime> late_at() const;
 
-  // The workers are being stopped: from now on a console that somebody waits for and that takes
-  // nothing for kConsolePatience is given up, by look(), which is to be called at next_look().
+  // Call when the workers are being stopped. From then on look(), called at next_look(), abandons a
+  // console that accepts nothing for kConsolePatience.
   void begin_patience(core::SteadyTime now);
   std::optional<core::SteadyTime> next_look() const { return next_look_; }
   void look(core::SteadyTime now);
 
-  // Passes on what has arrived so far; the workers have ended.
+  // Passes on everything that has arrived, after the workers have ended.
   void finish();
   // Last lines of a worker's standard error; empty if it was not relayed.
   std::vector<std::string> last_lines(int local_rank) const;
@@ -64,7 +64,7 @@ class WorkerOutput {
   };
   struct Shared {
     core::Console console;
-    std::size_t taken = 0;  // at the last look
+    std::size_t taken = 0;  // amount at the last look()
   };
 
   void add(const WorkerPlan& plan, bool is_error, core::SpawnRequest& request,
@@ -73,7 +73,7 @@ class WorkerOutput {
 
   Shared output_, error_;
   std::vector<Relay> relays_;
-  bool shares_error_stream_ = false;  // with a worker that writes there past the launcher
+  bool shares_error_stream_ = false;  // with a worker that writes to it directly
   std::optional<core::SteadyTime> next_look_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace scaletrain::launcher {
 
-WorkerSet::WorkerSet(const Keeper* keeper) : keeper_(keeper), ends_(epoll_create1(EPOLL_CLOEXEC)) {
+WorkerSet::WorkerSet(const Reaper* reaper) : reaper_(reaper), ends_(epoll_create1(EPOLL_CLOEXEC)) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // for end_groups
   if (!ends_) {
     throw core::Error(core::ExitCode::kMemory, "epoll", core::errno_text(errno),
@@ -23,7 +23,7 @@ WorkerSet::WorkerSet(const Keeper* keeper) : keeper_(keeper), ends_(epoll_create
 }
 
 pid_t WorkerSet::start(const WorkerPlan& plan, core::SpawnRequest request) {
-  if (keeper_ != nullptr) keeper_->take_in(request);
+  if (reaper_ != nullptr) reaper_->take_in(request);
   Worker& worker =
       workers_.emplace_back(Worker{.plan = &plan, .process = core::Process::spawn(request)});
   epoll_event event{.events = EPOLLIN, .data = {.u64 = workers_.size() - 1}};
@@ -97,14 +97,14 @@ void WorkerSet::end_groups(core::SteadyTime end) {
     if (!worker.process.end_group(end) && worker.ended) {
       core::warn("rank {}: a process that it left behind hangs in the kernel", worker.plan->rank);
     }
-    if (keeper_ != nullptr) keeper_->forget(worker.process.pid());
+    if (reaper_ != nullptr) reaper_->forget(worker.process.pid());
   }
 }
 
-void WorkerSet::reap_strangers(std::vector<pid_t> others) const {
+void WorkerSet::reap_orphans(std::vector<pid_t> others) const {
   for (const Worker& worker : workers_) others.push_back(worker.process.pid());
-  if (keeper_ != nullptr) others.push_back(keeper_->pid());
-  core::reap_strangers(others);
+  if (reaper_ != nullptr) others.push_back(reaper_->pid());
+  core::reap_orphans(others);
 }
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,5 @@
-// The processes of one attempt's workers: started, counted, signalled, and what they leave ended.
+// The worker processes of one attempt: starts, counts and signals them, and ends their remaining
+// child processes.
 #pragma once
 
 #include <sys/types.h>
@@ -6,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "launcher/workers/keeper.h"
+#include "launcher/workers/reaper.h"
 #include "launcher/workers/worker_plan.h"
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
@@ -15,12 +16,12 @@ namespace scaletrain::launcher {
 
 class WorkerSet {
  public:
-  // Makes this process adopt the orphans of its children. `keeper` may be null. Throws
+  // Makes this process adopt the orphans of its children. `reaper` may be null. Throws
   // core::Error where the system refuses a descriptor.
-  explicit WorkerSet(const Keeper* keeper);
+  explicit WorkerSet(const Reaper* reaper);
 
-  // Starts a worker by `request`, which is plan.process and what was added to it; `plan` must
-  // outlive this. Throws core::Error where it cannot be started.
+  // Starts a worker with `request`, which is plan.process with additions; `plan` must outlive this
+  // object. Throws core::Error if it cannot be started.
   pid_t start(const WorkerPlan& plan, core::SpawnRequest request);
 
   std::size_t running() const;
@@ -28,22 +29,22 @@ class WorkerSet {
 
   // Readable when a worker has ended.
   int ends_fd() const { return ends_.get(); }
-  // Returns the workers that ended since the last call, in the order of their ends, which the
-  // kernel keeps: the first of several is the cause. Their last lines are not included.
+  // Returns the workers that ended since the last call, in order of their ends, which the kernel
+  // keeps: the first is the cause. Their last lines are not included.
   std::vector<WorkerEnd> take_ends();
 
-  // To all that run, with their process groups; from then on they count as stopped, and as killed
-  // where it is SIGKILL.
+  // Sends a signal to all running workers and their process groups; they then count as stopped, or
+  // as killed if it is SIGKILL.
   void signal(int signal);
-  // SIGKILL to this one, with its process group; it counts as killed.
+  // Sends SIGKILL to one worker and its process group; it counts as killed.
   void kill_one(int rank);
 
-  // Ends what workers have left behind in their process groups: it holds memory, ports and devices
-  // that a restart needs. Waits for it until `end`.
+  // Ends processes that remain in the workers' process groups: they hold memory, ports and devices
+  // that a restart needs. Waits until `end`.
   void end_groups(core::SteadyTime end);
-  // Reaps the processes that have left a worker's group and then ended. `others`: children of this
-  // process that are waited for elsewhere.
-  void reap_strangers(std::vector<pid_t> others) const;
+  // Reaps orphans that left a worker's group and then ended. `others`: children of this process
+  // that other code waits for.
+  void reap_orphans(std::vector<pid_t> others) const;
 
  private:
   struct Worker {
@@ -54,7 +55,7 @@ class WorkerSet {
     bool was_killed = false;
   };
 
-  const Keeper* keeper_;
+  const Reaper* reaper_;
   std::vector<Worker> workers_;
   core::Descriptor ends_;  // epoll: the pidfds of workers that run
 };

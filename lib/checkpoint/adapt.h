@@ -1,4 +1,5 @@
-// Weights for another image, as timm makes them fit.
+// Adapts pretrained weights to another number of image channels or another image size, as timm
+// does.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,18 +9,18 @@
 
 namespace scaletrain::checkpoint {
 
-// A convolution's kernel [out, channels, height, width] for images of `channels` channels: the sum
-// over those that it has for one channel, otherwise all of them again and again, times how many
-// there were over how many there are (timm's adapt_input_conv for 3 channels; the same for any).
+// Adapts a convolution kernel [out, channels, height, width] to images of `channels` channels, as
+// timm's adapt_input_conv does for 3. For one channel the channels are summed; otherwise they are
+// repeated cyclically and scaled by old channels / new channels.
 at::Tensor adapt_channels(const at::Tensor& kernel, std::int64_t channels);
 
-// The side of the square that `positions` positions without the first `first_tokens` are; nullopt
-// where they are none.
+// Returns the side of the square grid of `positions` position embeddings without the first
+// `first_tokens`; nullopt if they form no square.
 std::optional<std::int64_t> side_of_positions(std::int64_t positions, std::int64_t first_tokens);
 
-// A position embedding [1, first_tokens + old * old, dim] for side * side patches: the first tokens
-// as they are, the others interpolated as an image, bicubic with antialiasing (timm's
-// resample_abs_pos_embed). The patches are a square.
+// Resamples a position embedding [1, first_tokens + old * old, dim] to side * side patches, as
+// timm's resample_abs_pos_embed does: bicubic with antialiasing. The first tokens are kept. The old
+// patches must form a square.
 at::Tensor resample_positions(const at::Tensor& embedding, std::int64_t first_tokens,
                               std::int64_t side);
 

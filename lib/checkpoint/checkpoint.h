@@ -31,20 +31,20 @@ struct Written {
   std::int64_t linked = 0;  // part of `bytes` hard-linked from an earlier checkpoint
 };
 
-// Writes RUN/checkpoints/step-N; returns once it is durable. With `writers`, `contents` are rank
-// 0's share, and all other ranks call write_share. With `kept`, `contents` are a share, if only of
-// one writer, and what has not changed since the last one is linked. Throws core::DivergedError
-// where a tensor is not finite, and what Writers::collect does. `housekeeping`: the run's. With
-// `read_back`, which is called for each file that is read, all files are read and compared with
-// what was in memory before they count as a checkpoint: core::CheckpointError naming the first
-// tensor that differs.
+// Writes RUN/checkpoints/step-N and returns once it is durable. With `writers`, `contents` are rank
+// 0's share, and all other ranks call write_share(). With `kept`, `contents` are a share, even with
+// one writer, and unchanged tensors are hard-linked from the last checkpoint. `housekeeping`: the
+// run's. With `read_back`, a callback for each file read, all files are read again and compared
+// with memory before the checkpoint is published. Throws core::CheckpointError naming the first
+// tensor that differs, core::DivergedError if a tensor is not finite, and the errors of
+// Writers::collect().
 Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents,
               Writers* writers = nullptr, KeptFiles* kept = nullptr,
               core::Housekeeping* housekeeping = nullptr,
               const std::function<void()>& read_back = {});
 
-// Another rank's part in a write: its share. Throws what Writers::follow does; rank 0 throws what
-// else went wrong.
+// Writes the share of a rank other than 0. Throws the errors of Writers::follow(); all other errors
+// are thrown on rank 0.
 void write_share(core::Disk& disk, const std::filesystem::path& run, const Contents& share,
                  Writers& writers, KeptFiles* kept = nullptr);
 
@@ -54,7 +54,7 @@ void write_share(core::Disk& disk, const std::filesystem::path& run, const Conte
 void settle(core::Disk& disk, const std::filesystem::path& run, std::int64_t step,
             const format::Retention& retention, core::Housekeeping& housekeeping);
 
-// Both. Returns the path.
+// Calls write() and settle(). Returns the path.
 std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
                            const Contents& contents, const format::Retention& retention);
 
@@ -64,19 +64,19 @@ std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
 void load(
     const std::filesystem::path& checkpoint, Contents& contents, const Progress& progress = [] {});
 
-// Copies the weights alone into `tensors`, with the same checks but that a floating type may be
-// another: "model", or what else format::weights_file knows.
+// Copies only the weights into `tensors`: "model", or another name that format::weights_file knows.
+// Makes the same checks as load(), but the floating-point dtype may differ.
 void load_model(
     const std::filesystem::path& checkpoint, Tensors& tensors, const Progress& progress = [] {},
     std::string_view weights = "model");
 
-// Copies each rank's own buffers into `tensors`, [ranks, ...], those of the "model" or of a mean
-// that the checkpoint has, with the same checks; leaves them as they are where it has none.
+// Copies rank-local buffers into `tensors`, [ranks, ...], of the "model" or of an average (EMA,
+// SWA) in the checkpoint, with the same checks. Leaves them unchanged if the checkpoint has none.
 void load_buffers(const std::filesystem::path& checkpoint,
                   std::map<std::string, at::Tensor>& tensors, std::string_view weights = "model");
 
-// Copies what else each rank had of its own into `tensors`, [ranks, ...], with the same checks;
-// false where the checkpoint has nothing of that.
+// Copies other rank-local state into `tensors`, [ranks, ...], with the same checks. Returns false
+// if the checkpoint has none.
 bool load_ranks(const std::filesystem::path& checkpoint, const Tensors& tensors);
 
 }  // namespace scaletrain::checkpoint

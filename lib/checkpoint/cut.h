@@ -1,5 +1,5 @@
-// Checkpoints of a model that ranks hold together: each writes and reads what it has, whatever
-// ranks wrote it, so that a run goes on in any other layout.
+// Sharded checkpoints: each rank writes and reads only its local shards. A checkpoint may be read
+// with another parallel layout than the one that wrote it.
 #pragma once
 
 #include <filesystem>
@@ -12,34 +12,34 @@
 
 namespace scaletrain::checkpoint {
 
-// The part that a tensor's name stands for, a parameter's or KIND/NAME of the optimizer; nullptr:
-// the tensor is not cut.
+// Returns the shard that belongs to a tensor name, which is a parameter's name or KIND/NAME of
+// optimizer state; nullptr if the tensor is not sharded.
 const Part* find_part(const Parts& parts, const std::string& name);
 
-// True if `name`, of a tensor that stands for `part`, is KIND/NAME of optimizer state that is whole
-// on the rank that has it.
+// True if `name`, a tensor that belongs to `part`, is optimizer state KIND/NAME that is not
+// sharded: one rank holds it in full.
 bool is_whole(const Part* part, const std::string& name);
 
-// Elements that a rank has of it.
+// Returns the number of elements in the local shard.
 std::int64_t count_of(const Part& part);
 
 // Returns this rank's share of sharded `contents`: its pieces; the first rank also writes the rest.
 Contents share_of_cut(const Contents& contents);
 
-// Copies what this rank has, of model and optimizer, from a verified checkpoint into the tensors of
-// `contents`, which are cut. Throws core::CheckpointError naming the first tensors that are
-// missing, left over or of another shape or dtype.
+// Copies this rank's shards of model and optimizer state from a verified checkpoint into the
+// tensors of `contents`, which are sharded. Throws core::CheckpointError naming the first tensors
+// that are missing, left over or of another shape or dtype.
 void load_cut(
     const std::filesystem::path& checkpoint, const Contents& contents,
     const Progress& progress = [] {});
 
-// Compares what each rank had of its own in a verified checkpoint, Contents::ranks, with `tensors`,
-// of which there may be others in the file, and returns what copies them; `tensors` and `parts`
-// outlive it. Throws core::CheckpointError as above, and where the checkpoint has none.
+// Compares the rank-local state of a verified checkpoint (Contents::ranks) with `tensors`; the file
+// may have others. Returns the function that copies them; `tensors` and `parts` must outlive it.
+// Throws core::CheckpointError as above, and if the checkpoint has no such state.
 std::function<void()> prepare_cut_ranks(const std::filesystem::path& checkpoint,
                                         const Tensors& tensors, const Parts& parts);
 
-// Like load_cut(), for weights alone; a floating-point dtype may differ
+// Like load_cut(), for weights only; the floating-point dtype may differ
 // (lib/checkpoint/checkpoint.h).
 void load_cut_model(
     const std::filesystem::path& checkpoint, const Tensors& tensors, const Parts& parts,

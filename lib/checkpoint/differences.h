@@ -12,14 +12,14 @@ namespace scaletrain::checkpoint {
 // "[64, 3, 7, 7]"
 std::string shape_text(at::IntArrayRef shape);
 
-// A kind of difference: how many there are, and the first three of them.
+// Counts the differences of one kind and keeps the first three names.
 class Differences {
  public:
   explicit Differences(const char* kind) : kind_(kind) {}
 
   void add(const std::string& what);
   bool empty() const { return count_ == 0; }
-  // Adds "2 missing (a, b)" to `parts`, where there are any.
+  // Adds "2 missing (a, b)" to `parts` if there are differences.
   void list(std::vector<std::string>& parts) const;
 
  private:

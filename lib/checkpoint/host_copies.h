@@ -1,4 +1,4 @@
-// A checkpoint's contents as they are now, in the host's memory, while training changes them.
+// Snapshot of a checkpoint's contents in host memory, so that training may change the originals.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,13 +15,13 @@
 
 namespace scaletrain::checkpoint {
 
-// The memory of one copy, used again by the next: a page that is touched for the first time costs
-// more than to copy it.
+// Memory of one snapshot, reused by the next: touching a new page for the first time costs more
+// than copying it.
 class HostCopies {
  public:
-  // Makes room for all tensors of `contents` and copies them; of those that stand it only begins
-  // with that, and they must not change until finish() returns. Device tensors are copied to pinned
-  // memory on a separate stream; the host does not wait for it.
+  // Allocates memory for all tensors of `contents` and copies them. Tensors that Contents::stands
+  // covers are only begun: they must not change until finish() returns. Device tensors are copied
+  // to pinned memory on a separate stream, without waiting on the host.
   void begin(const Contents& contents);
   // Copies the rest, concurrently with a caller of contents(). Work queued on the device's stream
   // after this call waits for all of its copies.
@@ -32,7 +32,7 @@ class HostCopies {
   const Contents& contents();
 
  private:
-  // Bytes of a tensor that are copied at once.
+  // A range of a tensor's bytes that one thread copies at a time.
   struct Run {
     std::span<const std::byte> from;
     std::byte* to;
@@ -44,9 +44,9 @@ class HostCopies {
   void forget_runs();
   void copy_early(const Contents& contents);
   void begin_late(const Contents& contents);
-  void copy_runs();  // on as many threads as like
+  void copy_runs();  // may be called from several threads
   void await_runs();
-  void copy_all_runs();  // on all threads of this one's
+  void copy_all_runs();  // uses all threads of this object
 
   Contents copies_;
   std::vector<at::Tensor> from_;  // sources, read until finish()

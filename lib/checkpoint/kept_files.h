@@ -1,10 +1,9 @@
-// Files of tensors that a checkpoint has alike with the one before: they are linked, not written.
+// Incremental checkpoints: files of unchanged tensors are hard-linked from the previous checkpoint.
 //
-// A tensor is unchanged where its bytes have the XXH3-128 that they had at the save before. What is
-// unchanged for the first time goes to a file of its own, a kept file; from then on that file is
-// linked (link(2)) as long as none of its tensors changes. Its size and sum are known, so nothing
-// of it is read again. A checkpoint that is removed takes away names alone: the bytes stay for the
-// others.
+// A tensor is unchanged if the XXH3-128 of its bytes is the same as at the previous save. Tensors
+// that are unchanged for the first time are written to a separate file, a kept file. Later saves
+// link that file (link(2)) as long as none of its tensors changes. Its size and checksum are known,
+// so it is not read again. Removing a checkpoint removes only names: the bytes stay for the others.
 #pragma once
 
 #include <sys/types.h>
@@ -27,18 +26,19 @@ namespace scaletrain::checkpoint {
 // first save is written whole.
 class KeptFiles {
  public:
-  // For each attempt of a save: begin, write for each file of tensors; then, where it was published
-  // as `checkpoint`, published. A checkpoint of that name which is none of ours does no harm.
+  // For each attempt of a save call begin(), then write() for each file of tensors, then
+  // published() if it was published as `checkpoint`. A checkpoint of that name that another process
+  // wrote does no harm.
   void begin() { next_.clear(); }
   void published(const std::filesystem::path& checkpoint);
 
-  // Bytes of the tensors, of which a file of the table `whole` is to be written, that need not be.
+  // Returns how many bytes of the table `whole` can be linked and need not be written.
   std::int64_t linkable_bytes(const std::string& whole, const format::PieceTable& table,
                               const TensorSums& sums) const;
 
-  // Writes or links the pieces that `tensors` are into `folder`, adds their files to `written` and
-  // notes in its table `whole` where each of them lies. Writes the tensors of a file that cannot be
-  // linked (no such file system, too many links, it is gone).
+  // Writes or links the pieces in `tensors` into `folder`, adds their files to `written`, and
+  // records in its table `whole` which file holds each of them. Writes the tensors of a file that
+  // cannot be linked (file system without links, too many links, file gone).
   void write(core::Disk& disk, const std::filesystem::path& folder, const std::string& whole,
              const HostTensors& tensors, const TensorSums& sums, std::int64_t step,
              format::FolderFiles& written);
@@ -52,7 +52,7 @@ class KeptFiles {
     bool operator==(const Identity&) const = default;
   };
   struct Stored {
-    format::CutTensor tensor;  // with its one piece of this process
+    format::CutTensor tensor;  // with the one piece that this process writes
     std::string sum;
   };
   struct File {
@@ -68,7 +68,7 @@ class KeptFiles {
                       const format::PieceTable& table, const TensorSums& sums);
   static bool is_same(const File& file, const format::PieceTable& table, const TensorSums& sums);
   const Files& last_of(const std::string& whole) const;
-  // Names of the tensors that are unchanged, in any file.
+  // Returns the names of unchanged tensors, in any file.
   std::set<std::string> unchanged(const std::string& whole, const format::PieceTable& table,
                                   const TensorSums& sums) const;
   bool link(core::Disk& disk, const std::filesystem::path& path, const File& file);
@@ -78,7 +78,7 @@ class KeptFiles {
 
   std::filesystem::path folder_;              // the previous checkpoint's folder
   std::map<std::string, Files> last_, next_;  // key: table; previous checkpoint, one being written
-  std::int64_t kept_ = 0;                     // files of this process so far: no name comes twice
+  std::int64_t kept_ = 0;  // number of files written by this process; makes names unique
   bool has_warned_ = false;
 };
 

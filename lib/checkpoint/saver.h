@@ -1,7 +1,6 @@
-// Writes a run's checkpoints beside training, which waits for a copy in memory, before it changes
-// what is copied, and for nothing else. The first one is read back and compared with what was in
-// memory before it counts: optimizer, layout and model are then known to give checkpoints that can
-// be read.
+// Asynchronous checkpoints: training waits only for the copy in memory, before it changes the
+// copied tensors. The first checkpoint is read back and compared with memory before it counts, so
+// that an optimizer, layout or model whose checkpoints cannot be read is found at once.
 #pragma once
 
 #include <atomic>
@@ -32,10 +31,10 @@ struct Saved {
   std::filesystem::path path;
   std::int64_t step = 0;
   std::int64_t bytes = 0, linked_bytes = 0;  // size of its files; hard-linked part
-  // Time the host waited: for communication, the rest of a copy and earlier writes. A device's own
-  // wait for its copies is not included.
+  // Time the host waited: for communication, for the rest of a copy, and for earlier writes. Time a
+  // device waits for its copies is not included.
   double stall_s = 0;
-  double write_s = 0;  // then, until it was durable
+  double write_s = 0;  // time after that until the checkpoint was durable
 };
 
 struct SaverOptions {
@@ -43,71 +42,71 @@ struct SaverOptions {
   format::Retention retention;
   bool beside = true;  // false: save() returns when the checkpoint is durable
   std::shared_ptr<Writers> writers = nullptr;  // set if several ranks write together
-  // Links, removals and what else may fail without harm.
+  // Handles links, removals and other operations that may fail without ending the run.
   std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
   bool incremental = false;  // tensors that did not change are linked (lib/checkpoint/kept_files.h)
-  // Called behind each that has become durable, and on other ranks than 0 behind each share (of
-  // these the step alone is said), on the thread that writes.
+  // Called on the writing thread after each durable checkpoint; on ranks other than 0 after each
+  // share, where only the step is set.
   std::function<void(const Saved&)> published = [](const Saved&) {};
 };
 
-// Saves checkpoints on the rank that writes, or on each rank that writes its share. All those ranks
-// call save() alike: each copies and writes its share, and rank 0 alone has the outcome.
+// Saves checkpoints on the writing rank, or on each rank that writes a share. All those ranks call
+// save() in the same order: each copies and writes its share, and only rank 0 gets the outcome.
 class Saver {
  public:
-  // `beat` is called on the thread that waits, again and again while the disk makes progress.
+  // `beat` is called repeatedly on the waiting thread while the disk makes progress.
   Saver(
       core::Disk& disk, SaverOptions options, std::function<void()> beat = [] {});
-  // Waits until what was begun is durable.
+  // Waits until all saves are durable.
   ~Saver();
 
-  // Copies `contents`, or begins with that where they stand, and begins to write them, in the order
-  // of the calls. Waits for the oldest write where two copies are being written, and for all where
-  // memory lacks for a copy. Training has waited since `since`.
+  // Copies `contents` (only begins to, if they stand) and starts to write them, in the order of the
+  // calls. Waits for the oldest write if two copies are being written, and for all writes if memory
+  // is too small for another copy. `since`: when training began to wait.
   void save(const Contents& contents, core::SteadyTime since = core::now());
-  // Returns when what was given to save() is copied, and may change.
+  // Returns when the tensors given to save() are copied and may change.
   void await_copies();
 
-  // The next checkpoint that has become durable, each once, in their order; nullopt: none has.
-  // Throws what a write has thrown, whose checkpoint is absent, and core::StorageError for one that
-  // has lost bytes after its write; the next ones are not affected.
+  // Returns each durable checkpoint once, in order; nullopt if there is no new one. Throws the
+  // error of a failed write, whose checkpoint is absent, and core::StorageError for a checkpoint
+  // that has lost bytes after its write; the next ones are not affected.
   std::optional<Saved> next();
 
-  // Seconds since the disk was last asked for something by a write that is under way; 0: none is.
+  // Returns the seconds since the running write last called the disk; 0 if no write is running.
   double stands_still_s();
 
-  // Waits until everything that was begun is written, on all ranks. next() returns the
-  // outcomes.
+  // Waits until all saves are written, on all ranks. next() returns the outcomes.
   void finish();
   // Like finish(), after training has failed: does not wait long for a rank that is gone.
   void finish_after_failure();
 
  private:
-  struct Write;                                             // one that was begun
+  struct Write;                                             // a save that has begun
   struct Outcome;                                           // result of a Write
-  bool begin_copy(const Contents& contents, Write& write);  // false: memory lacks
+  bool begin_copy(const Contents& contents, Write& write);  // false: not enough memory
   KeptFiles* kept() { return options_.incremental ? &kept_ : nullptr; }
   void write(Write& one);
   void follow(const Contents& share);
   void add(Outcome outcome);
-  void run();                                                       // the writing thread's
-  void wait(std::unique_lock<std::mutex>& lock, std::size_t most);  // until so few are under way
+  void run();  // writing thread only
+  void wait(std::unique_lock<std::mutex>& lock,
+            std::size_t most);  // until `most` are left
 
   SaverOptions options_;
   std::function<void()> beat_;
-  std::atomic<core::SteadyTime> last_operation_ = core::now();  // on the disk
+  std::atomic<core::SteadyTime> last_operation_ = core::now();  // of the disk
   core::WatchedDisk disk_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::unique_ptr<Write>> under_way_;  // the oldest first, which is being written
-  std::vector<std::unique_ptr<Write>> free_;      // their memory
+  std::deque<std::unique_ptr<Write>> under_way_;  // oldest first; the first one is being written
+  std::vector<std::unique_ptr<Write>> free_;      // finished writes, whose memory is reused
   Write* copied_ = nullptr;  // in under_way_ or free_: await_copies() waits for it
   std::deque<std::unique_ptr<Outcome>> outcomes_;
-  KeptFiles kept_;              // the writing thread's
-  bool has_read_back_ = false;  // the writing thread's: one was written and read back
+  KeptFiles kept_;              // writing thread only
+  bool has_read_back_ = false;  // used by the writing thread only
   bool ends_ = false;
   bool has_warned_ = false;
-  std::thread thread_;  // last: uses all of it
+  std::thread thread_;  // last member: uses all others
 };
 
 }  // namespace scaletrain::checkpoint

@@ -5,10 +5,10 @@
 
 namespace scaletrain::checkpoint {
 
-// The share of `writer` of `writers` in `contents`, of which all have the model, the means and the
-// optimizer alike: of these about as many bytes as each other's, as pieces. A tensor that is cut
-// becomes its elements in row-major order, [count]. All else is writer 0's. Of contents that are
-// cut already, what the rank has (lib/checkpoint/cut.h).
+// Returns the share of `writer` among `writers` ranks. All ranks have the same model, averages and
+// optimizer state; each writes about as many bytes of them, as pieces of tensors. A divided tensor
+// is stored as its elements in row-major order, [count]. Everything else is written by writer 0.
+// For sharded contents, returns the local shards (lib/checkpoint/cut.h).
 Contents share_of(const Contents& contents, int writer, int writers);
 
 }  // namespace scaletrain::checkpoint

@@ -1,4 +1,4 @@
-// The files of tensors of a checkpoint, or of one rank's share of it.
+// Tensor files of a checkpoint, or of one rank's share of it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace scaletrain::checkpoint {
 
-// Each rank's own buffers, of the model and of a mean's file: "buffers.safetensors",
+// Files of rank-local buffers, of the model and of averaged weights: "buffers.safetensors",
 // "ema_buffers.safetensors".
 inline constexpr const char* kBuffers = "buffers.safetensors";
 // File of Contents::ranks.
@@ -23,12 +23,12 @@ std::string buffers_beside(const std::filesystem::path& mean);
 
 class TensorFiles {
  public:
-  // Brings the tensors to the host. With `kept`, `contents` are a share, and what has not changed
-  // since the last one is linked.
+  // Copies the tensors to the host. With `kept`, `contents` are a share, and unchanged tensors are
+  // linked from the last checkpoint.
   explicit TensorFiles(const Contents& contents, KeptFiles* kept = nullptr);
 
-  // To be written, of the tensors; of all ranks' together where `contents` are a share, but for
-  // what this rank will link.
+  // Bytes of tensors to write, without those that this rank will link; for a share, the total of
+  // all ranks.
   std::int64_t bytes() const { return bytes_; }
 
   // Throws core::DivergedError where a tensor is not finite.
@@ -36,10 +36,11 @@ class TensorFiles {
 
  private:
   struct File {
-    std::string name;  // "model.safetensors", though pieces of it are written
+    std::string name;  // also if only pieces of it are written
     HostTensors tensors;
-    TensorSums sums = {};     // sums of the pieces, if some may be linked
-    std::string pieces = {};  // their file, for another rank; "": this rank's, that of the table
+    TensorSums sums = {};  // sums of the pieces, if some may be linked
+    std::string pieces =
+        {};  // file of the pieces, for another rank; "": this rank's, as in the table
   };
   void add(std::string name, const Tensors& tensors);
   void add(std::string name, const Tensors& tensors, format::NotFinite refused);

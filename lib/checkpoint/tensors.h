@@ -1,4 +1,4 @@
-// Tensors by name to safetensors and back.
+// Converts named tensors to safetensors files and back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,18 +26,18 @@ using TensorSums = std::map<std::string, std::string>;  // XXH3-128 of their byt
 // Returns the ATen dtype of a safetensors dtype; nullopt if ATen or scaletrain does not have it.
 std::optional<at::ScalarType> type_of(std::string_view dtype);
 
-// How safetensors says a dtype. Throws core::InternalError naming `tensor` where it has no name.
+// Returns the safetensors name of a dtype. Throws core::InternalError naming `tensor` if there is
+// none.
 std::string dtype_name(const std::string& tensor, at::ScalarType type);
 
 // Returns the bytes of a contiguous tensor on the CPU.
 std::span<std::byte> bytes_of(const at::Tensor& tensor);
 
-// Called while tensors are read, on the thread that waits for them: a long read shows that it goes
-// on.
+// Called repeatedly on the waiting thread while tensors are read, as a sign of progress.
 using Progress = std::function<void()>;
 
-// Tensors of any device and layout as plain bytes: those of a contiguous CPU tensor are not copied,
-// so the tensors must not change while this lives.
+// Tensors of any device and layout as plain bytes on the host. Contiguous CPU tensors are not
+// copied, so they must not change while this object lives.
 class HostTensors {
  public:
   explicit HostTensors(const Tensors& tensors);
@@ -45,12 +45,12 @@ class HostTensors {
   std::int64_t bytes() const;
   TensorSums sums() const;
   HostTensors only(const std::set<std::string>& names) const;  // subset with the same checks
-  // Writing throws core::DivergedError naming the first tensor that holds such a value: a
-  // checkpoint of it would take the place of one that can be used. `firsts`: where those that are
-  // pieces begin.
+  // Makes write() throw core::DivergedError naming the first tensor with a value that is not
+  // finite, so that no such checkpoint replaces a usable one. `firsts`: offsets of tensors that are
+  // pieces.
   void refuse(format::NotFinite what, std::int64_t step,
               std::map<std::string, std::int64_t> firsts = {});
-  // Notes `step` beside the tensors, so that a file of another step is reported.
+  // Records `step` in the file, so that a file of another step is detected.
   format::FileEntry write(core::Disk& disk, const std::filesystem::path& path,
                           std::optional<std::int64_t> step = std::nullopt) const;
 
@@ -62,7 +62,7 @@ class HostTensors {
   };
   HostTensors() = default;
   void write(const format::TensorInfo& info, format::HashedFile& file) const;
-  // Checks the bytes of a tensor from its byte `begin` on.
+  // Checks the bytes of a tensor from byte `begin` on.
   void check(const format::TensorInfo& info, std::size_t begin,
              std::span<const std::byte> piece) const;
 
@@ -73,7 +73,7 @@ class HostTensors {
 // Floating-point dtypes of a file's tensors: the same as their destinations', or any.
 enum class Types { kSame, kAnyFloating };
 
-// One file of a checkpoint, compared with the tensors that it is to fill.
+// A file of a checkpoint, compared with the tensors that will receive its values.
 class TensorSource {
  public:
   // Throws core::CheckpointError naming the first three tensors of each kind that are missing, left
@@ -81,7 +81,7 @@ class TensorSource {
   TensorSource(const std::filesystem::path& path, const Tensors& wanted,
                Types types = Types::kSame);
 
-  // Copies the file's values into `tensors`, those it was compared with.
+  // Copies the file's values into `tensors`, the ones it was compared with.
   void copy_to(
       const Tensors& tensors, const Progress& progress = [] {}) const;
 

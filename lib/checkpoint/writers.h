@@ -1,11 +1,12 @@
-// How the ranks that write a checkpoint together agree on it: rank 0 names a folder, each other
-// rank writes its share into it and reports what it has written, rank 0 publishes all of it.
+// Coordinates the ranks that write a checkpoint together: rank 0 names a folder, each other rank
+// writes its share into it and reports what it wrote, and rank 0 publishes the checkpoint.
 //
-// They put texts on a board, beside the collectives of training, on the threads that write:
-//   order      rank 0's: "SAVE ATTEMPT FOLDER" asks for shares, "SAVE ATTEMPT" ends that save
-//   done/R     "SAVE ATTEMPT", whose report is there
-//   report/R   a manifest of the files of rank R, or its error
-//   alive/R    "SAVE COUNT", again and again while rank R takes part in that save
+// The writing threads exchange texts through the key-value store, apart from the collectives of
+// training:
+//   order      rank 0: "SAVE ATTEMPT FOLDER" asks for shares, "SAVE ATTEMPT" ends that save
+//   done/R     "SAVE ATTEMPT" for which the report of rank R is complete
+//   report/R   manifest of the files of rank R, or its error
+//   alive/R    "SAVE COUNT", repeated while rank R takes part in that save
 #pragma once
 
 #include <atomic>
@@ -23,14 +24,14 @@
 
 namespace scaletrain::checkpoint {
 
-// How long a rank that does not show itself is waited for.
+// Timeouts for ranks that show no sign of life.
 struct Patience {
-  double silent_s = 60;   // one that has taken part in this save
-  double absent_s = 900;  // one that has not begun it
-  double in_haste_s = 5;  // either, once hurry() was called
+  double silent_s = 60;   // a rank that has taken part in this save
+  double absent_s = 900;  // a rank that has not begun this save
+  double in_haste_s = 5;  // any rank, once hurry() was called
 };
 
-// Writers as one rank sees them; the thread that writes makes all calls but hurry().
+// One rank's view of the writers. The writing thread makes all calls except hurry().
 class Writers {
  public:
   Writers(std::shared_ptr<core::Board> board, int rank, int count, Patience patience = {});
@@ -44,17 +45,17 @@ class Writers {
   // Writes this rank's share into the folder of that name.
   using WriteShare = std::function<format::FolderFiles(const std::string& folder)>;
 
-  // Rank 0, for each save in turn: begin; for each attempt ask, then collect; end, however the save
-  // went. collect() adds what the others have written to `files`. It throws, when all have
-  // reported, the error of the first rank that could not write its share; core::StoppedError naming
-  // a rank that shows itself no more.
+  // For rank 0. For each save: begin(), then for each attempt ask() and collect(), then end(),
+  // whether the save succeeded or not. collect() adds the files of the other ranks to `files`. Once
+  // all have reported, it throws the error of the first rank that could not write its share, or
+  // core::StoppedError naming a rank that stopped responding.
   void begin();
   void ask(const std::string& folder);
   void collect(format::FolderFiles& files);
   void end();
 
-  // Another rank, for each save in turn: writes its share as often as it is asked to, and reports
-  // what it has written or the error. Throws core::StoppedError where rank 0 shows itself no more.
+  // For other ranks, once for each save: writes this rank's share for each attempt, and reports its
+  // files or the error. Throws core::StoppedError if rank 0 stops responding.
   void follow(const WriteShare& write);
 
   // Shortens the wait for unresponsive ranks from now on: training has failed.

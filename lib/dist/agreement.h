@@ -19,17 +19,17 @@ struct Claim {
   std::string remedy;   // advice in that error
 };
 
-// A rank of the store's job.
+// Identifies a rank in the store's job.
 struct StoreRank {
   int rank = 0;
   int world_size = 1;
 };
 
-// Returns when every rank has called it with the same `name`, which no other call of the job has,
-// and no claim differs from rank 0's. Rank 0 compares and the others hear the verdict, so it costs
-// each rank three messages. Throws on all ranks: core::Error with the claim's code for the first
-// claim of rank 0 that another rank has otherwise, naming that rank and its host; and
-// core::StoppedError naming the ranks that did not come within `timeout`.
+// Returns when every rank has called it with the same `name`, which no other call of the job uses,
+// and no claim differs from rank 0's. Rank 0 compares and sends the verdict, so each rank sends or
+// receives three messages. Throws on all ranks: core::Error with the claim's code for rank 0's
+// first claim that differs on another rank, naming that rank and its host; or core::StoppedError
+// naming the ranks that did not arrive within `timeout`.
 void agree(c10d::Store& store, StoreRank who, const std::string& name,
            const std::vector<Claim>& claims, std::chrono::milliseconds timeout);
 

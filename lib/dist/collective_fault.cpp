@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/core/process/planted_delay.h"
 #include "lib/core/text/text.h"
 
 namespace scaletrain::dist {
@@ -69,9 +69,12 @@ OnEnter commit_at_collective(const std::optional<CollectiveFault>& fault, int ra
 }
 
 OnEnter read_collective_fault(int rank, core::Beat beat) {
-  const char* const text = std::getenv("SCALETRAIN_FAULT");
-  if (text == nullptr) return nullptr;
-  return commit_at_collective(parse_collective_fault(text), rank, std::move(beat));
+  for (const std::string& text : core::planted_faults()) {
+    if (core::parse_delay(text)) continue;
+    const std::optional<CollectiveFault> fault = parse_collective_fault(text);
+    if (fault) return commit_at_collective(fault, rank, std::move(beat));
+  }
+  return nullptr;
 }
 
 }  // namespace scaletrain::dist

@@ -1,11 +1,12 @@
-// Faults on purpose where a rank enters a collective, for tests: the environment variable
-// SCALETRAIN_FAULT, whose faults where a step begins are lib/train/rules/fault.h's.
+// Fault injection at collectives, for tests: the environment variable SCALETRAIN_FAULT, in which
+// ";" separates several faults. lib/train/rules/fault.h has the faults at the start of a step,
+// lib/core/process/planted_delay.h the delays.
 //
 //   SCALETRAIN_FAULT=KIND@STEP,RANK,COLLECTIVE[,NUMBER]
 //
-//   kill, stop    SIGKILL, SIGSTOP to the process of RANK where it enters COLLECTIVE, a kind
-//                 (all-gather) or a name (parameters), in STEP, from 1; of several in the step the
-//                 NUMBERth, from 1, without NUMBER the first
+//   kill, stop    sends SIGKILL or SIGSTOP to the process of RANK when it enters COLLECTIVE, a kind
+//                 (all-gather) or a name (parameters), in STEP, from 1; NUMBER, from 1, selects
+//                 one of several in the step (default: the first)
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,11 @@ struct CollectiveFault {
   int number = 1;
 };
 
-// nullopt where `text` names no collective. Throws core::UsageError where it is no fault then.
+// Returns nullopt if `text` names no collective. Throws core::UsageError if it does, but is not a
+// valid fault.
 std::optional<CollectiveFault> parse_collective_fault(const std::string& text);
 
-// Gets the kind and the name of each collective that this rank enters, on any thread.
+// Called with the kind and name of each collective that this rank enters, on any thread.
 using OnEnter = std::function<void(const char* kind, const char* name)>;
 
 // Returns a hook that commits `fault`, in the step that `beat` shows; null if not for `rank`.

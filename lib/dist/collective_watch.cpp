@@ -7,10 +7,14 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/dist/lost_peer.h"
 
 namespace scaletrain::dist {
 namespace {
+
+thread_local core::TimeRow row_before_call = core::TimeRow::kOther;
 
 bool is_complete(c10d::Work& work) {
   try {
@@ -25,13 +29,22 @@ bool is_complete(c10d::Work& work) {
 CollectiveWatch::CollectiveWatch(Options options, core::Beat beat)
     : options_(std::move(options)), beat_(std::move(beat)) {}
 
+// Until started() the call counts as exposed communication: a backend without a queue of its own
+// communicates there, and of others it is the time that the call takes.
 const char* CollectiveWatch::enter(const char* kind) {
+  if (core::TimeLedger* const ledger = core::TimeLedger::of_thread()) {
+    row_before_call = ledger->enter(core::TimeRow::kCommunication);
+  }
+  core::delay_if_planted(core::DelayPlace::kCollective);
   const char* const name = beat_.enter_collective(kind);
   if (options_.on_enter) options_.on_enter(kind, name);
   return name;
 }
 
 void CollectiveWatch::started(const char* name, c10::intrusive_ptr<c10d::Work> work) {
+  if (core::TimeLedger* const ledger = core::TimeLedger::of_thread()) {
+    ledger->leave(row_before_call);
+  }
   const std::lock_guard lock(mutex_);
   under_way_.push_back({.name = name, .begun = core::now(), .work = std::move(work)});
 }

@@ -1,12 +1,12 @@
-// Watches a rank's collectives that are under way, beside the thread that trains.
+// Watches a rank's running collectives on a separate thread.
 //
-// All groups of a rank share one watch. On a device, waiting for a collective only queues more
-// work, and a thread that waits for the queue hears neither a signal nor that a peer is gone. So a
-// thread of its own asks each work whether it is complete. A collective has failed when its work
-// says so, when it has taken longer than the limit, or when it is still under way a moment after
-// the launcher has reported that a peer is gone. Then the communicator is aborted, which ends the
-// wait of a thread that waits for its kernels; from then on check() throws. Where no thread comes
-// to check(), because its wait cannot be ended, the process leaves.
+// All groups of a rank share one watch. Waiting for a collective on a device only queues more work,
+// and a thread that waits for the queue notices neither a signal nor the loss of a peer. So a
+// separate thread polls each work object. A collective has failed if its work reports an error, if
+// it takes longer than the limit, or if it is still running shortly after the launcher has reported
+// a lost peer. Then the communicator is aborted, which ends the wait of a thread for its kernels;
+// afterwards check() throws. If no thread reaches check(), because its wait cannot be ended, the
+// process exits.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -31,16 +31,17 @@ namespace scaletrain::dist {
 
 class CollectiveWatch : public CollectiveListener {
  public:
-  // How long after the launcher's word a collective may still complete: a peer that is gone may
+  // Time that a collective may still take after the launcher has reported a lost peer: the peer may
   // have done its part before.
   static constexpr std::chrono::seconds kLastWordPatience{1};
-  // How long a thread that waits has to come back after the abort.
+  // Time for a waiting thread to return after the abort.
   static constexpr std::chrono::seconds kReturnPatience{3};
 
   struct Options {
     int rank = 0;
     std::chrono::milliseconds limit{0};  // timeout of a collective; 0: its backend has its own
-    // Who has waited for a collective has its result. Some works of Gloo never say that themselves.
+    // True if a caller that has waited for a collective has its result; some works of Gloo never
+    // report completion.
     bool on_host = false;
     // Ends the process with the failure.
     std::function<void(const std::exception_ptr&)> leave;
@@ -55,20 +56,20 @@ class CollectiveWatch : public CollectiveListener {
   void begin(const char* kind, const char* name);
   void end();
 
-  // How `owner`'s communicator is aborted, once there is one; from a thread of its own. One failure
-  // aborts them all: a rank that waits in another group waits for the same lost peer.
+  // Sets how `owner`'s communicator is aborted, on a separate thread. One failure aborts all
+  // communicators: a rank that waits in another group waits for the same lost peer.
   void add_abort(const void* owner, std::function<void()> abort);
   void remove_abort(const void* owner);
 
-  // To be called every few milliseconds. Does not throw.
+  // Checks all running collectives; call it every few milliseconds. Does not throw.
   void look(core::SteadyTime now);
 
-  // Who asked for `work` has waited for it: lets go of it and of what else is complete, so that
-  // their tensors are the caller's again at once; on a device it may still be under way. Throws
-  // what check() does.
+  // Call after waiting for `work`: releases it and all other completed works, so that their tensors
+  // belong to the caller again; on a device the work may still be running. Throws the errors of
+  // check().
   void settle(const c10d::Work& work);
 
-  // Throws what the first collective failed with: core::StoppedError or core::OutOfMemoryError.
+  // Throws the error of the first failed collective: core::StoppedError or core::OutOfMemoryError.
   void check();
 
  private:
@@ -86,7 +87,7 @@ class CollectiveWatch : public CollectiveListener {
   core::Beat beat_;
   std::mutex mutex_;
   std::vector<UnderWay> under_way_;
-  core::SteadyTime peer_lost_{};  // when the launcher's word was heard; {}: not yet
+  core::SteadyTime peer_lost_{};  // when the launcher reported it; {}: not yet
   std::exception_ptr failure_;
   core::SteadyTime failed_{};
   bool reported_ = false;  // check() has thrown

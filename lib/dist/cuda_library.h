@@ -1,5 +1,5 @@
-// The door to everything that needs CUDA: libscaletrain_cuda.so (lib/cuda), opened only when a
-// device is used, so that a run on the CPU does not load LibTorch's CUDA half.
+// Loads libscaletrain_cuda.so (lib/cuda), which has everything that needs CUDA. It is loaded only
+// when a device is used, so that a CPU run does not load LibTorch's CUDA libraries.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -31,8 +31,8 @@ struct CudaLibrary {
                                                  std::shared_ptr<CollectiveListener> listener);
 };
 
-// Opens the library that lies beside the program, once. Throws core::UsageError when it is not
-// there or does not load.
+// Loads the library beside the program, once. Throws core::UsageError if it is missing or does not
+// load.
 const CudaLibrary& cuda_library();
 
 }  // namespace scaletrain::dist

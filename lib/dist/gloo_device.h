@@ -1,4 +1,4 @@
-// Gloo's end of the network.
+// Opens Gloo's network device.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ class Device;
 
 namespace scaletrain::dist {
 
-// Listens on this node's address on the way to MASTER_ADDR, in a thread of Gloo's. Where the node
-// has more ranks than cores, that thread does not take a core from others when it has something to
-// do: it has it again and again while it waits, and the rank that it waits for needs the core
-// (docs/internals/parallelism/process-groups.md). Throws what core::local_address throws.
+// Listens on this node's address on the route to MASTER_ADDR, in a thread of Gloo. If the node has
+// more ranks than cores, that thread runs with low priority: it polls while it waits, and the rank
+// that it waits for needs the core (docs/internals/parallelism/process-groups.md). Throws the
+// errors of core::local_address().
 std::shared_ptr<gloo::transport::Device> open_gloo_device(const core::WorkerEnv& env);
 
 }  // namespace scaletrain::dist

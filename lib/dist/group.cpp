@@ -18,6 +18,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/process/shared_device.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/dist/collective_fault.h"
 #include "lib/dist/collective_watch.h"
 #include "lib/dist/cuda_library.h"
@@ -119,6 +120,7 @@ class Pending::Impl {
         work_(std::move(work)) {}
 
   void wait() {
+    const core::TimeScope time(core::TimeRow::kCommunication);
     try {
       talk(rank_, name_.c_str(), [&] { work_->wait(); });
     } catch (const core::StoppedError&) {
@@ -171,6 +173,7 @@ Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::millise
       beat_);
   watching_ = core::call_every(kLookEvery, [watch = watch_] { watch->look(core::now()); });
   connect("connect", [&] { return GlooDevices{open_gloo_device(env)}; });
+  talk(rank_, "connect", [&] { await_connected(*store_, env); });
 }
 
 Group::Group(const Group& parent, const std::vector<int>& ranks, const std::string& name)

@@ -38,15 +38,15 @@ enum class CpuExchange { kAuto, kGloo, kShm };
 // detects hangs (--hang-timeout), and waiting for a rank that still sends them is no fault.
 std::chrono::milliseconds patience_for_peers(const core::WorkerEnv& env);
 
-// A collective under way. wait() returns when this rank may use the tensor, on a device when what
-// is queued from then on may; throws core::StoppedError naming the collective when a peer is lost
-// or time is up.
+// A running collective. wait() returns when this rank may use the tensor; on a device, when work
+// queued afterwards may. It throws core::StoppedError naming the collective if a peer is lost or on
+// timeout.
 class Pending {
  public:
   class Impl;
   explicit Pending(std::shared_ptr<Impl> impl = nullptr) : impl_(std::move(impl)) {}
   void wait();
-  // True if wait() would return, or throw, at once.
+  // True if wait() would return or throw at once.
   bool is_over() const;
 
  private:
@@ -55,19 +55,20 @@ class Pending {
 
 class Group {
  public:
-  // Joins the store at MASTER_ADDR:MASTER_PORT (rank 0 hosts it, on env.store_fd where given,
-  // unless env.use_agent_store) and builds the process group: `cpu` for a CPU, NCCL for a CUDA
-  // device. With one rank nothing is opened and every collective is the identity. Throws
-  // core::StoppedError when not all ranks arrive within `timeout`, naming who is missing, and what
-  // agree() throws for `claims` or another kind of device, and core::UsageError where the ranks
-  // cannot share memory and `cpu` is kShm. A collective has `timeout` too; each one
-  // that is entered is noted in `beat`.
+  // Joins the store at MASTER_ADDR:MASTER_PORT (rank 0 hosts it, on env.store_fd if given, unless
+  // env.use_agent_store) and builds the process group: `cpu` for a CPU, NCCL for a CUDA device.
+  // With one rank no connection is opened and every collective is the identity. `timeout` applies
+  // to the start and to each collective; each collective is recorded in `beat`. Throws
+  // core::StoppedError naming the missing ranks if not all arrive within `timeout`, the errors of
+  // agree() for `claims` or another kind of device, and core::UsageError if `cpu` is kShm and the
+  // ranks cannot share memory.
   Group(const core::WorkerEnv& env, at::Device device, std::chrono::milliseconds timeout,
         core::Beat beat = core::Beat(), std::vector<Claim> claims = {},
         CpuExchange cpu = CpuExchange::kAuto);
-  // The group of these ranks of `parent`, this rank among them, in this order; `name` is given to
-  // no other group of any of them. Each of them calls it at once. With one rank nothing is opened.
-  // The parent must outlive it. Throws core::StoppedError when not all connect within its timeout.
+  // Creates a subgroup of `parent` from these ranks, this one among them, in this order. `name` is
+  // used by no other group of any of them. All of them call it at once. With one rank no connection
+  // is opened. The parent must outlive it. Throws core::StoppedError if not all connect within its
+  // timeout.
   Group(const Group& parent, const std::vector<int>& ranks, const std::string& name);
   // Makes a simulated job of which only this rank exists (lib/dist/fake/network.h); its subgroups
   // are simulated too. Functions that need other ranks' answers, such as agree(), do not wait.
@@ -78,7 +79,7 @@ class Group {
 
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
-  int job_rank() const { return job_rank_; }  // among all ranks of the job
+  int job_rank() const { return job_rank_; }  // rank in the job
   at::Device device() const { return device_; }
   // "gloo", "shm", "nccl" or "fake"; "" with one rank.
   const std::string& exchange() const { return exchange_; }
@@ -87,48 +88,49 @@ class Group {
   Pending all_reduce_sum(at::Tensor tensor, const char* name);
   Pending all_reduce_max(at::Tensor tensor, const char* name);
   Pending broadcast(at::Tensor tensor, int root, const char* name);
-  // `part` of each rank in their order into `whole`, of which it may be this rank's place.
+  // Gathers `part` of each rank, in rank order, into `whole`; `part` may be this rank's slice of
+  // `whole`.
   Pending all_gather(at::Tensor whole, at::Tensor part, const char* name);
-  // This rank's place of the sum of all ranks' `whole` into `part`. With one rank `part` is that.
+  // Sums `whole` over the ranks and writes this rank's slice to `part`. With one rank `part` must
+  // be that slice.
   Pending reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char* name);
-  // Rows of `sent` go to the ranks in their order, `send[i]` of them to rank i, and `received`
-  // becomes what comes from each, `receive[i]` rows of rank i; any of them may be 0.
+  // Sends `send[i]` rows of `sent` to rank i, in rank order, and receives `receive[i]` rows of rank
+  // i into `received`; any count may be 0.
   Pending all_to_all(at::Tensor received, at::Tensor sent, std::vector<std::int64_t> receive,
                      std::vector<std::int64_t> send, const char* name);
-  // `tensor` of each rank in their order on `root`, nothing on the others.
+  // Returns the tensors of all ranks, in rank order, on `root`; {} on the others.
   std::vector<at::Tensor> gather(at::Tensor tensor, int root, const char* name);
-  // `text` of `root` on every rank.
+  // Returns the text of `root` on every rank.
   std::string broadcast_text(std::string text, int root, const char* name);
   void barrier(const char* name);
 
   // Compares `claims` with the other ranks' (lib/dist/agreement.h). Every rank calls it with the
   // same `name`, once for each.
   void agree(const char* name, const std::vector<Claim>& claims);
-  // The values of `tensor` on the host. Throws core::StoppedError where a collective failed before:
-  // on a device they may be anything then.
+  // Returns the values of `tensor` on the host. Throws core::StoppedError if a collective failed
+  // before, since values on a device are then undefined.
   at::Tensor to_host(const at::Tensor& tensor);
-  void check();  // for data that was read without wait()
+  void check();  // call after reading data without wait()
 
-  // Splits this rank off as an independent job of one rank that keeps its number: a collective
-  // returns its input and nobody waits for anybody. Every rank calls it at once, with no collective
-  // under way, and no other group was made of this one.
+  // Splits this rank off as an independent job of one rank that keeps its number: every collective
+  // returns its input. All ranks call it at once while no collective is running; the group must
+  // have no subgroups.
   void go_alone(const char* name);
   // Splits `ranks`, this one among them, off as an independent job, renumbered from 0 in the order
   // of `ranks`. Each rank calls it with its own `ranks`; no other group of any of them may have the
   // name `name`.
   void go_with(const std::vector<int>& ranks, const std::string& name);
 
-  // A barrier after which no collective follows; then the communicator is shut down.
+  // Shuts the communicator down after a barrier; no collective may follow.
   void end(const char* name);
-  void shut_down();  // the communicator, where a barrier was
+  void shut_down();  // without a barrier, which was made before
 
-  // Reports to the group's other ranks through the store that this one was asked to stop, where
-  // `own` says so, and hears it from them: nobody has to wait for anybody. True where any rank has
-  // reported it.
+  // Reports through the store that this rank was asked to stop, if `own`, and reads the other
+  // ranks' reports, without waiting. Returns true if any rank has reported it.
   bool stop_was_heard(bool own);
 
-  // A board of the job's ranks, on a connection of its own; null with one rank. `name` is given to
-  // no other one.
+  // Opens a key-value board of the job's ranks on a separate connection; null with one rank. `name`
+  // is used by no other board.
   std::shared_ptr<core::Board> open_board(const std::string& name) const;
 
   // c10d's group for the Reducer; null with one rank.
@@ -155,9 +157,9 @@ class Group {
   std::jthread watching_;
 };
 
-// For a catch block around what uses the group without its name, such as backward(): a lost peer or
-// a time-out becomes core::StoppedError, "rank 1: the gradients were not exchanged ..." for `what`
-// "the gradients were"; any other exception goes on as it is.
+// For a catch block around code that uses the group without its name, such as backward(). A lost
+// peer or timeout becomes core::StoppedError, "rank 1: the gradients were not exchanged ..." for
+// `what` "the gradients were"; other exceptions are rethrown unchanged.
 [[noreturn]] void rethrow_as_stopped(int rank, const char* what);
 
 }  // namespace scaletrain::dist

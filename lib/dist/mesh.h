@@ -1,7 +1,7 @@
-// A rank's groups: one along each axis of the mesh, and those that are views of several.
+// Process groups of a rank: one for each axis of the mesh, and some for several axes.
 //
-// An axis that is the whole job shares the job's group, one of size 1 opens nothing: a plain job
-// has one group, as without a mesh.
+// An axis over all ranks shares the job's group, and an axis of size 1 opens no connection: a
+// data-parallel job has one group.
 #pragma once
 
 #include <initializer_list>
@@ -17,32 +17,32 @@ namespace scaletrain::dist {
 
 class Mesh {
  public:
-  // Every rank of `world`, which must outlive the mesh, calls it at once with the same plan of as
-  // many ranks. Throws what Group does.
+  // All ranks of `world` call it at once with the same plan for that number of ranks. `world` must
+  // outlive the mesh. Throws the errors of Group.
   Mesh(Group& world, const core::MeshPlan& plan);
 
   const core::MeshPlan& plan() const { return plan_; }
   int size(core::Axis axis) const { return plan_.size(axis); }
   int rank() const { return rank_; }  // rank in the job
   int coordinate(core::Axis axis) const { return plan_.coordinate(rank_, axis); }
-  // Its copy of the model, where those train alone.
+  // replica of this rank, if replicas are decoupled
   int replica() const { return plan_.replica(rank_); }
-  // This rank's data coordinate, whether it is the one that counts the samples of that, and
-  // whether it counts losses (core::MeshPlan).
+  // This rank's data coordinate; true if it counts the samples of that coordinate; true if it
+  // counts losses (core::MeshPlan).
   int reader() const { return plan_.reader(rank_); }
   bool counts() const { return plan_.counts(rank_); }
   bool counts_losses() const { return plan_.counts_losses(rank_); }
 
   Group& world() const { return world_; }
-  // The ranks that have the same part of the model and other samples.
+  // Ranks with the same part of the model and different samples.
   Group& data() const { return group(core::kDataAxes); }
-  // The ranks whose gradients are added up: those of data(), and those that have other tokens of
-  // the same samples.
+  // Ranks whose gradients are summed: those of data(), and those with other tokens of the same
+  // samples.
   Group& gradients() const { return group(core::kGradientAxes); }
-  // The ranks that own the same elements of the model.
+  // Ranks that own the same elements of the model.
   Group& copies() const { return group(core::kCopyAxes); }
-  // The ranks that together hold the model with this one, some elements more than once: those of
-  // its replica, or those that share the experts with it.
+  // Ranks that hold the model together with this one, some elements more than once: those of its
+  // replica, or those that share experts with it.
   Group& model() const { return find(plan_.model_group(rank_)); }
   // The members of gradients() and of copies() within this model replica; the former only without
   // sharding. replicas(): from each replica, the rank at this rank's place.
@@ -55,9 +55,9 @@ class Mesh {
   Group& same_experts() const { return *same_experts_; }
   Group& group(core::Axis axis) const { return group({axis}); }
 
-  // One more group, of these ranks of the job, this one among them, in this order, that end() shuts
-  // down too. `name` is given to no other group of any of them. Each of them calls it at once; what
-  // several ranks open they open in the same order.
+  // Opens one more group of these ranks of the job, this one among them, in this order; end() shuts
+  // it down too. `name` is used by no other group of any of them. All of them call it at once;
+  // ranks with several such groups open them in the same order.
   Group& open(const std::vector<int>& ranks, const std::string& name);
 
   // Decouples the model replicas: they no longer wait for each other's collectives. Each becomes an
@@ -67,8 +67,8 @@ class Mesh {
   // alone.
   void part_replicas();
 
-  // Shuts the communicators down, the world's last, behind a barrier of all ranks; no collective
-  // follows.
+  // Shuts the communicators down, the world's last, after a barrier of all ranks; no collective may
+  // follow.
   void end(const char* name);
 
  private:

@@ -1,8 +1,8 @@
-// How the ranks of a pipeline pass on what their stages give: to the next one activations, to the
-// one before gradients, in a ring, since stages may go round the ranks several times.
+// Point-to-point links of a pipeline: activations go to the next rank, gradients to the previous
+// one. The links form a ring, since interleaved stages go round the ranks several times.
 //
-// Each direction between two neighbours has a group of its own, in which nothing else is exchanged:
-// NCCL matches messages by their order, and only that of one direction is the same at both ends.
+// Each direction between two neighbours has a group of its own: NCCL matches messages by order,
+// which is the same at both ends only within one direction.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,18 +16,18 @@
 
 namespace scaletrain::dist {
 
-// One direction.
+// One direction of a link.
 class PipeLink {
  public:
   // Connects the two ranks of `group`: rank 0 sends to rank 1.
   explicit PipeLink(Group& group) : group_(group) {}
 
-  // Sends the elements of `tensor`, which is dense, as they lie in memory; nobody changes it until
-  // they are sent. Does not wait for the other rank.
+  // Sends the elements of `tensor`, which is dense, in memory order, without waiting for the other
+  // rank. The tensor must not change until it is sent.
   void send(const at::Tensor& tensor, const char* name);
-  // Fills `tensor`, dense and as large; waits.
+  // Receives into `tensor`, which is dense and of the same size; waits.
   void receive(const at::Tensor& tensor, const char* name);
-  // At most kMostNumbers whole numbers; who gets them waits for their values.
+  // Send and receive at most kMostNumbers integers; the receiver waits for the values.
   static constexpr std::int64_t kMostNumbers = 127;
   void send_numbers(const std::vector<std::int64_t>& numbers, const char* name);
   std::vector<std::int64_t> receive_numbers(const char* name);
@@ -46,7 +46,7 @@ struct PipeLinks {
   PipeLink gradients_in, gradients_out;      // next rank to this one, this one to the previous
 };
 
-// Opens those of a mesh that has a pipeline. Every rank calls it.
+// Opens the links of a mesh that has a pipeline. All ranks call it.
 PipeLinks open_pipe_links(Mesh& mesh);
 
 }  // namespace scaletrain::dist

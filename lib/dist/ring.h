@@ -1,8 +1,8 @@
-// A ring of the ranks along an axis of the mesh: each sends to the next one and receives from the
-// one before.
+// A ring of the ranks along an axis of the mesh: each sends to the next and receives from the
+// previous one.
 //
-// Each of its connections is a group of two ranks with one direction, as those of a pipeline
-// (lib/dist/pipe_links.h): the order of what goes over it is that of one sender.
+// Each connection is a group of two ranks with one direction, as in a pipeline
+// (lib/dist/pipe_links.h), so that the order of messages is that of one sender.
 #pragma once
 
 #include "lib/dist/pipe_links.h"
@@ -14,8 +14,8 @@ struct Ring {
   PipeLink from_before, to_next;
 };
 
-// Opens that of `axis`, along which there are several ranks; the mesh outlives it. Every rank
-// calls it at once.
+// Opens the ring along `axis`, which has several ranks; the mesh must outlive it. All ranks call it
+// at once.
 Ring open_ring(Mesh& mesh, core::Axis axis);
 
 }  // namespace scaletrain::dist

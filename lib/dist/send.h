@@ -1,4 +1,4 @@
-// Numbers of the host on their way to a device.
+// Copies numbers from the host to a device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::dist {
 
-// `values` as one dimension of doubles on `device`. Nothing waits: they are copied from pinned
-// memory behind what is queued, and LibTorch keeps that memory until then.
+// Returns `values` as a one-dimensional fp64 tensor on `device`, without waiting: they are copied
+// from pinned memory after the queued work, and LibTorch keeps that memory until then.
 at::Tensor send(std::span<const double> values, at::Device device);
 
 }  // namespace scaletrain::dist

@@ -6,6 +6,7 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <vector>
 
 #include "lib/core/error.h"
 #include "lib/dist/foreign_text.h"
@@ -27,7 +28,11 @@ void quiet_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
 
+std::string connected_key(int rank) { return fmt::format("connected/{}", rank); }
+
 }  // namespace
+
+bool hosts_store(const core::WorkerEnv& env) { return env.rank == 0 && !env.use_agent_store; }
 
 c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
                                            std::chrono::milliseconds timeout) {
@@ -35,7 +40,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
   quiet_c10d();
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
-  options.isServer = env.rank == 0 && !env.use_agent_store;
+  options.isServer = hosts_store(env);
   options.waitWorkers = false;  // agree() names who is missing, the store does not
   options.timeout = timeout;
   if (options.isServer) options.masterListenFd = env.store_fd;
@@ -57,6 +62,21 @@ c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
         fmt::format("no answer from the store at {}:{} within {:g} s ({})", env.master_addr,
                     env.master_port, seconds(timeout), cause),
         "check that the first node is up and can be reached at --master-addr and --master-port");
+  }
+}
+
+void await_connected(c10d::Store& store, const core::WorkerEnv& env) {
+  constexpr std::chrono::seconds kLimit{5};
+  if (env.use_agent_store) return;  // the launcher's store outlives every rank
+  if (!hosts_store(env)) {
+    store.set(connected_key(env.rank), "1");
+    return;
+  }
+  std::vector<std::string> keys;
+  for (int rank = 1; rank < env.world_size; ++rank) keys.push_back(connected_key(rank));
+  try {
+    store.wait(keys, kLimit);
+  } catch (const c10::DistStoreError&) {  // a rank was lost: the next collective says so
   }
 }
 

@@ -1,5 +1,5 @@
-// A board in the job's store, on a connection of its own: nobody who waits in the store keeps it
-// from being read.
+// A board in the job's store on a separate connection, so that calls waiting in the store do not
+// delay it.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace scaletrain::dist {
 
-// `name` is given to no other board of the job; `rank` is for messages.
+// `name` is used by no other board of the job; `rank` is for messages.
 std::unique_ptr<core::Board> open_board(c10d::Store& store, const std::string& name, int rank);
 
 }  // namespace scaletrain::dist

@@ -12,6 +12,8 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/philox.h"
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/engine/chunked_loss.h"
 #include "lib/engine/pipeline.h"
 #include "lib/engine/recompute.h"
@@ -117,10 +119,12 @@ void Engine::run(std::int64_t step, MicroBatches& batches, const at::Tensor& wei
     const at::Tensor root = parts_.precision.scale(losses.all * weight);
     parts_.placement.prepare_backward(root);
     const MemoryPhase phase(MemoryKind::kGradients);
+    const core::TimeScope time(core::TimeRow::kBackward);
     walk_.begin_backward();
     backward({root}, {});
     walk_.end_backward();
   }
+  const core::TimeScope time(core::TimeRow::kBackward);
   parts_.placement.exchange_rest();
 }
 
@@ -134,6 +138,8 @@ units::Flow Engine::run_units(std::size_t begin, std::size_t end, const Draws& d
                               const task::Example& example, bool again, units::Flow flow,
                               Losses* losses) {
   const MemoryPhase phase(MemoryKind::kActivations);
+  const core::TimeScope time(core::TimeRow::kForward);
+  core::delay_if_planted(core::DelayPlace::kForward);
   parts_.precision.forward([&] {
     const auto context =
         std::make_shared<units::Context>(training_context(example.context, parts_.mesh.data()));
@@ -249,6 +255,7 @@ at::Tensor Engine::sums_in_chunks(const at::Tensor& hidden, const task::Example&
 }
 
 void Engine::backward(const units::Flow& roots, const units::Flow& gradients) {
+  core::delay_if_planted(core::DelayPlace::kBackward);
   try {
     torch::autograd::backward(roots, gradients);
   } catch (const std::exception&) {

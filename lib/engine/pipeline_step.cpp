@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/core/process/time_ledger.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/pipeline.h"
 #include "lib/units/memory_meter.h"
@@ -43,6 +44,7 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
        .backward =
            [&](const units::Flow& roots, const units::Flow& gradients, bool keeps_weights) {
              const MemoryPhase phase(MemoryKind::kGradients);
+             const core::TimeScope time(core::TimeRow::kBackward);
              if (keeps_weights) {
                parts_.placement.begin_inputs();
              } else {
@@ -56,6 +58,7 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
        .weights =
            [&](const std::function<void()>& compute, bool last) {
              const MemoryPhase phase(MemoryKind::kGradients);
+             const core::TimeScope time(core::TimeRow::kBackward);
              parts_.placement.begin_weights(last);
              compute();
              parts_.placement.end_weights();
@@ -65,6 +68,7 @@ void Engine::run_pipeline(std::int64_t step, MicroBatches& batches, const at::Te
              is_last_backward = true;
              before_last_backward(total);
            }});
+  const core::TimeScope time(core::TimeRow::kBackward);
   // Runs before gradient compression, so that all stages of a tied tensor round equally.
   std::unordered_map<std::string, at::Tensor> by_name;
   for (const units::NamedParameter& parameter : owned()) {

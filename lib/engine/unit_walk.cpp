@@ -22,6 +22,7 @@ units::Flow UnitWalk::run(std::size_t unit, parallel::Pass pass,
 // it enters the next one, as otherwise three units would be unsharded at a time.
 void UnitWalk::reach(std::size_t unit) {
   if (unit >= reached_) return;
+  const core::LedgerOfThread ledger(ledger_);
   if (reached_ < units_) hooks_->leave(reached_, parallel::Pass::kBackward);
   reached_ = unit;
   hooks_->enter(unit, parallel::Pass::kBackward);

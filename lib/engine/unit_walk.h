@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 
+#include "lib/core/process/time_ledger.h"
 #include "lib/parallel/unit_hooks.h"
 #include "lib/units/unit.h"
 
@@ -24,7 +25,10 @@ class UnitWalk {
   units::Flow run(std::size_t unit, parallel::Pass pass, const std::function<units::Flow()>& body);
 
   // Call before and after a backward through the units that have run.
-  void begin_backward() { reached_ = units_; }
+  void begin_backward() {
+    reached_ = units_;
+    ledger_ = core::TimeLedger::of_thread();
+  }
   void end_backward();
 
  private:
@@ -33,6 +37,7 @@ class UnitWalk {
   parallel::UnitHooks* hooks_;
   std::size_t units_;
   std::size_t reached_ = 0;  // unit that backward is at; units_: none yet
+  core::TimeLedger* ledger_ = nullptr;  // for the thread of a device's backward
 };
 
 }  // namespace scaletrain::engine

@@ -1,5 +1,5 @@
 // Companion files of a language model's weights, which training does not change: tokenizer, chat
-// template, generation_config.json, the ids of special tokens. They go along from import to export.
+// template, generation_config.json, ids of special tokens. They are kept from import to export.
 #pragma once
 
 #include <filesystem>
@@ -13,35 +13,35 @@ struct Recipe;
 
 namespace scaletrain::exchange {
 
-// Holds bos_token_id, eos_token_id and pad_token_id of a config.json, in folders of ours.
+// Holds bos_token_id, eos_token_id and pad_token_id of a config.json, in folders that scaletrain
+// writes.
 inline constexpr const char* kSpecialTokensFile = "special_token_ids.json";
-// The folder of a run that has the companions of the weights that it started from.
+// Folder of a run with the companion files of its initial weights.
 inline constexpr const char* kCompanionFolder = "tokenizer";
 
 struct Companions {
   std::map<std::string, std::string> files;  // contents by name
-  // The ids, as config.json has them: a number, or a list of several.
+  // Token ids as in config.json: a number, or a list of several.
   nlohmann::json special_tokens = nlohmann::json::object();
 
   bool empty() const { return files.empty() && special_tokens.empty(); }
 };
 
-// Returns the companion files that a folder has. Throws core::CheckpointError for a config that is
-// no JSON.
+// Returns the companion files in a folder. Throws core::CheckpointError if config.json is not JSON.
 Companions companions_in(const std::filesystem::path& folder);
 
-// Returns those of the weights at `path` (format::find_weight_files), a folder, a file, a run or a
-// checkpoint of ours; none for a URL and for a path that does not exist.
+// Returns the companion files of the weights at `path` (format::find_weight_files), a folder, a
+// file, a run or a checkpoint; none for a URL or a missing path.
 Companions companions_of_weights(const std::string& path);
 
-// Returns those of a run: in its folder, else beside the weights that its recipe names.
+// Returns the companion files of a run: in its folder, else beside the weights in its recipe.
 Companions companions_of_run(const std::filesystem::path& run, const recipe::Recipe& recipe);
 
-// Leaves out the tokenizer where it has another SHA-256 than `tokenizer`, a token card's, and the
-// ids with it.
+// Removes the tokenizer and its ids if its SHA-256 differs from that of `tokenizer`, the name in a
+// token card.
 void keep_tokenizer(Companions& companions, const std::string& tokenizer);
 
-// The files with kSpecialTokensFile among them, as folders of ours have them.
+// Returns the files with kSpecialTokensFile added, as scaletrain stores them.
 std::map<std::string, std::string> files_to_keep(const Companions& companions);
 
 }  // namespace scaletrain::exchange

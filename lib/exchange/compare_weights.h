@@ -1,5 +1,5 @@
-// Compares a recipe with what the weights say that it starts from: what differs without a trace in
-// any tensor's shape.
+// Compares a recipe with facts stored beside its initial weights, which no tensor shape would
+// reveal.
 #pragma once
 
 #include <functional>
@@ -14,27 +14,26 @@ struct Recipe;
 
 namespace scaletrain::exchange {
 
-// Differences in mean, std, eval_filter, the share of the image that is evaluated (crop), the dtype
-// and the number of classes, as "mean [0.5, 0.5, 0.5], not [0.485, 0.456, 0.406]"; "" where all
-// that is known is the same, and without what /model/weights/allow_other names. The recipe's value
-// comes last.
+// Returns the differences in mean, std, eval_filter, crop ratio of evaluation, dtype and number of
+// classes, such as "mean [0.5, 0.5, 0.5], not [0.485, 0.456, 0.406]", with the recipe's value last.
+// Ignores unknown values and keys in /model/weights/allow_other; "" if nothing differs.
 //
-// Throws core::CheckpointError where the weights are of another tokenizer than the card of the
-// training tokens or a vocabulary of another size, and as check_same_computation
-// (lib/exchange/weights_model.h) does.
+// Throws core::CheckpointError if the tokenizer differs from the one in the training tokens' card
+// or the vocabulary sizes differ, and the errors of check_same_computation()
+// (lib/exchange/weights_model.h).
 std::string differences_from_weights(const recipe::Recipe& recipe,
                                      const format::WeightFiles& files);
 
 // Reads the file at a path or URL; nullopt if there is none.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 
-// Throws core::CheckpointError if the training tokens lie at a URL and their card, which `read`
-// reads, names another tokenizer than the weights have; core::DataError for a damaged card.
-// differences_from_weights compares the cards on this machine.
+// For training tokens at a URL: throws core::CheckpointError if their card, read with `read`, names
+// another tokenizer than the weights; core::DataError for a damaged card.
+// differences_from_weights() compares local cards.
 void check_tokenizer_at_url(const recipe::Recipe& recipe, const format::WeightFiles& files,
                             const ReadFile& read);
 
-// The warning about such differences: one line that says what to do.
+// Returns the warning about such differences: one line with a remedy.
 std::string weights_warning(const std::string& weights, const std::string& differences);
 
 }  // namespace scaletrain::exchange

@@ -13,10 +13,10 @@
 
 namespace scaletrain::exchange {
 
-// A checkpoint that is exported.
+// The checkpoint to export.
 struct ExportSource {
   recipe::Recipe recipe;
-  std::string recipe_text;           // its recipe.json
+  std::string recipe_text;           // its recipe.json as text
   std::vector<std::string> classes;  // {}: not known
   // For a language model: the companion files of its initial weights.
   Companions companions = {};
@@ -29,19 +29,19 @@ struct ExportPlan {
   std::string note = {};                          // note for the user; "": nothing
 };
 
-// The names that `to` may be.
+// Returns the valid values of `to`.
 std::vector<std::string> export_kinds();
 
-// True if weights may be integers with scales (lib/format/weights/weight_cast.h), which no other
-// library loads by itself.
+// True if the format supports int8 weights with scales (lib/format/weights/weight_cast.h), which no
+// other library loads directly.
 bool takes_int8(std::string_view to);
 
-// `dtype` is that of the floating tensors, as safetensors says it. Throws core::UsageError where
-// `to` has no such model.
+// Plans an export. `dtype`: safetensors name of the floating-point dtype. Throws core::UsageError
+// if `to` has no such model.
 ExportPlan plan_export(std::string_view to, const ExportSource& source,
                        const format::WeightSet& weights, std::string_view dtype);
 
-// The dimension of a weight's outputs: the first, but the second of GPT-2's products.
+// Returns the output dimension of a weight: the first, or the second for GPT-2's linear layers.
 std::size_t output_dim(const recipe::Model& model, std::string_view tensor);
 
 }  // namespace scaletrain::exchange

@@ -1,5 +1,5 @@
-// The config.json of a model that somebody else wrote. Keys that are read must make sense; other
-// keys are ignored.
+// Reads the config.json of another program's model. Keys that are read must be valid; other keys
+// are ignored.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace scaletrain::exchange {
 
 class ForeignConfig {
  public:
-  // `object` must outlive this; `place` is its file and `pointer` where it stands in it.
+  // `object` must outlive this object; `place` is its file and `pointer` its JSON pointer in it.
   ForeignConfig(const nlohmann::json& object, std::string place, std::string pointer = "");
 
   const std::string& place() const { return place_; }
@@ -20,22 +20,22 @@ class ForeignConfig {
   // True if the key is present; null counts as absent.
   bool has(const std::string& key) const;
 
-  // The values of keys; of one that is not there `standard`. Throw core::CheckpointError naming
+  // Return the value of a key, or `standard` if it is absent. Throw core::CheckpointError naming
   // place and key for another type.
   std::int64_t integer(const std::string& key, std::int64_t standard) const;
   double number(const std::string& key, double standard) const;
   bool flag(const std::string& key, bool standard) const;
   std::string text(const std::string& key, const std::string& standard) const;
-  ForeignConfig inner(const std::string& key) const;  // an object; empty where it is not there
+  ForeignConfig inner(const std::string& key) const;  // nested object; empty if absent
 
   // Returns the value of a key that must be present.
   std::int64_t integer(const std::string& key) const;
   std::string text(const std::string& key) const;
 
-  // Throws core::CheckpointError where the key is there with none of these values.
+  // Throws core::CheckpointError if the key is present with another value than these.
   void allow(const std::string& key, std::initializer_list<nlohmann::json> values) const;
 
-  // Throws core::CheckpointError: the value of `key` is not what our models do.
+  // Throws core::CheckpointError: scaletrain's models do not support the value of `key`.
   [[noreturn]] void refuse(const std::string& key, const std::string& allowed) const;
 
  private:

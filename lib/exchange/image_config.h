@@ -14,24 +14,25 @@ struct Recipe;
 
 namespace scaletrain::exchange {
 
-// Returns the config.json that timm's create_model("local-dir:FOLDER") reads. `classes` are left
-// out where they are not as many as the model's.
+// Returns the config.json that timm's create_model("local-dir:FOLDER") reads. Leaves `classes` out
+// if their number differs from the model's.
 nlohmann::ordered_json image_config(const recipe::Recipe& recipe,
                                     const ImageArchitecture& architecture,
                                     const std::vector<std::string>& classes);
 
 // Model description found in a folder.
 struct Described {
-  // Sections of a recipe; of "data" no sets.
+  // Sections of a recipe; "data" without sets.
   nlohmann::json model = nlohmann::json::object(), data = nlohmann::json::object();
   std::vector<std::string> classes = {};  // {}: not known
 };
 
-// Throws core::CheckpointError for what our models or our preprocessing do not have.
+// Throws core::CheckpointError for anything that scaletrain's models or preprocessing do not
+// support.
 Described describe_image_config(const ForeignConfig& config);
 
-// The names of its classes by number; {}: it has none. Throws core::CheckpointError for anything
-// but a list of texts.
+// Returns the class names by number; {} if there are none. Throws core::CheckpointError for
+// anything but a list of texts.
 std::vector<std::string> label_names(const ForeignConfig& config);
 
 }  // namespace scaletrain::exchange

@@ -1,12 +1,9 @@
-// The flags of `scaletrain checkpoint import`, declared once: for the launcher, which checks them,
-// and for the worker, which does it.
+// Flags of `scaletrain checkpoint import`, declared once for the launcher, which checks them, and
+// the worker, which runs the import.
 #pragma once
 
+#include "lib/core/text/cli_app.h"
 #include "lib/exchange/import_plan.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
 
 namespace scaletrain::exchange {
 

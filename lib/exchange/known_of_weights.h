@@ -1,5 +1,5 @@
-// Facts that weights give about the recipe that they were trained with: the model's keys, the
-// preprocessing of images, the dtype.
+// Facts stored beside weights about the recipe that trained them: keys of the model, image
+// preprocessing, dtype.
 #pragma once
 
 #include <filesystem>
@@ -13,29 +13,29 @@
 namespace scaletrain::exchange {
 
 struct KnownOfWeights {
-  std::string place;  // the file that says it; "": none does
-  // Keys of /model that describe the network, "name" among them; {}: of a model that is not ours.
+  std::string place;  // file with these facts; "": none
+  // Keys of /model that describe the network, including "name"; {}: not a scaletrain model.
   nlohmann::json model = nlohmann::json::object();
   // Preprocessing of images. {}, "", nullopt: not known.
   std::vector<double> mean, std;  // for red, green, blue
-  std::string eval_filter;        // "bicubic", or a name that is none of ours
+  std::string eval_filter;        // "bicubic", or a filter that scaletrain does not have
   std::optional<double> crop;     // image size over the resized shorter side, timm's crop_pct
   std::string precision;          // a row of precisions.def; "": not known
 };
 
-// format::find_weight_files without reading the checkpoints of a run through: the newest that has a
-// manifest stands for all. To look at what lies beside weights, not to load them.
+// Finds the files like format::find_weight_files(), but without verifying a run's checkpoints:
+// takes the newest with a manifest. For reading facts beside weights, not for loading them.
 format::WeightFiles files_to_look_at(const std::string& path);
 
-// Reads recipe.json of a checkpoint or an export of ours, or config.json of timm or Hugging Face
-// beside the files. Values that are missing or of another type are not known. Throws
+// Reads recipe.json of a scaletrain checkpoint or export, or config.json of timm or Hugging Face
+// beside the files. Missing values, or values of another type, count as unknown. Throws
 // core::CheckpointError for a file that is not JSON.
 KnownOfWeights known_of_weights(const format::WeightFiles& files);
 
-// Reads the same facts in a recipe.json of ours.
+// Reads the same facts from a scaletrain recipe.json.
 KnownOfWeights known_of_recipe(const std::filesystem::path& recipe);
 
-// True if both are names of the same dtype of computation: tf32 is fp32, bf16_pure is bf16.
+// True if both names stand for the same compute dtype: tf32 is fp32, bf16_pure is bf16.
 bool is_same_dtype(const std::string& a, const std::string& b);
 
 }  // namespace scaletrain::exchange

@@ -1,4 +1,4 @@
-// config.json of a language model in Hugging Face's layout: GPT-2's, Llama's and Mixtral's.
+// config.json of a language model in Hugging Face's layout: GPT-2, Llama and Mixtral.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct Recipe;
 
 namespace scaletrain::exchange {
 
-// Returns the config.json that transformers' AutoModelForCausalLM reads; `weights` are the recipe's
-// model, `dtype` is as safetensors says it. Throws core::UsageError for a model that transformers
-// does not have.
+// Returns the config.json that transformers' AutoModelForCausalLM reads; `weights` are of the
+// recipe's model, `dtype` is a safetensors name. Throws core::UsageError for a model that
+// transformers does not have.
 nlohmann::ordered_json language_config(const recipe::Recipe& recipe,
                                        const format::WeightSet& weights,
                                        std::optional<std::int64_t> end_of_text,
@@ -29,7 +29,7 @@ nlohmann::ordered_json language_config(const recipe::Recipe& recipe,
 // Prefix that transformers puts before the names of our tensors: "transformer." for GPT-2.
 std::string language_prefix(const recipe::Model& model);
 
-// Throws core::CheckpointError for what our models do not compute.
+// Throws core::CheckpointError for anything that scaletrain's models do not compute.
 Described describe_language_config(const ForeignConfig& config);
 
 }  // namespace scaletrain::exchange

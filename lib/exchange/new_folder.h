@@ -1,4 +1,4 @@
-// A folder of files, written whole or not at all.
+// Writes a folder of files atomically.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,10 @@
 
 namespace scaletrain::exchange {
 
-// `write` puts files into the temporary folder that it gets, each synced; then the folder is synced
-// and called `out`. With `replaces` it takes the place of a folder that holds nothing but files of
-// an export, which is there until the new one is whole. Throws core::UsageError where something
-// else is at `out` already, core::StorageError; nothing is left behind then.
+// Calls `write` with a temporary folder, in which it writes and syncs files; then syncs the folder
+// and renames it to `out`. With `replaces`, it replaces a folder that has only files of an export,
+// which stays until the new one is complete. Throws core::UsageError if something else exists at
+// `out`, and core::StorageError; leaves nothing behind then.
 void publish_folder(core::Disk& disk, const std::filesystem::path& out, bool replaces,
                     const std::function<void(const std::filesystem::path& folder)>& write);
 

@@ -1,4 +1,4 @@
-// The names of the classes of which weights give the probabilities.
+// Class names stored beside weights.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace scaletrain::exchange {
 
-// classes.json beside recipe.json, in a checkpoint or an export of ours, or the label_names of
-// timm's config.json, by class number; {} where neither names them. Throws core::CheckpointError
-// for one that is not a list of names.
+// Returns the class names by number: from classes.json beside recipe.json (scaletrain checkpoint or
+// export), or label_names of timm's config.json; {} if there are none. Throws core::CheckpointError
+// for anything but a list of names.
 std::vector<std::string> classes_of_weights(const format::WeightFiles& files);
 
 }  // namespace scaletrain::exchange

@@ -1,5 +1,5 @@
-// Checks that weights belong to a model that computes as the recipe's does, as far as no tensor's
-// shape shows it.
+// Checks that weights belong to a model that computes the same as the recipe's, in aspects that no
+// tensor shape shows.
 #pragma once
 
 #include "lib/format/weights/weight_files.h"
@@ -7,11 +7,10 @@
 
 namespace scaletrain::exchange {
 
-// Compares what the recipe of a checkpoint, or the config.json of Hugging Face for the same kind of
-// model, says of the norms, the rotary positions and a tied head with `model`, but for what its
-// /model/weights/allow_other names; without either there is nothing to compare. Throws
-// core::CheckpointError naming all keys that differ with both values, or what our model of that
-// name does not compute.
+// Compares norms, rotary positions and weight tying of `model` with the recipe of the checkpoint or
+// a Hugging Face config.json for the same kind of model, except keys in /model/weights/allow_other;
+// without either file nothing is compared. Throws core::CheckpointError naming all keys that differ
+// with both values, or a setting that the model does not support.
 void check_same_computation(const recipe::Model& model, const format::WeightFiles& files);
 
 }  // namespace scaletrain::exchange

@@ -8,8 +8,8 @@
 
 namespace scaletrain::format {
 
-// True if no number occurs twice in all parts together. Takes as much memory again. Expects evenly
-// distributed numbers, such as hashes; others take longer.
+// True if no number occurs twice in all parts together. Needs as much memory again. Fast for evenly
+// distributed numbers, such as hashes.
 bool all_different(std::span<const std::vector<std::uint64_t>> parts, int threads);
 
 }  // namespace scaletrain::format

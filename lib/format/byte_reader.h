@@ -1,4 +1,4 @@
-// A regular file of a checkpoint, read at any place.
+// Reads a regular file of a checkpoint at any offset.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace scaletrain::format {
 
-// Threads that read a checkpoint at once: hashing and copying cost as much as many disks.
+// Threads that read a checkpoint at once: hashing and copying can keep up with several disks.
 inline constexpr int kReaders = 4;
 
-// Several threads may read from one.
+// Several threads may read from one object.
 class ByteReader {
  public:
-  // Throws core::CheckpointError: absent, not a regular file; as core::throw_read_fault of the
-  // machine's faults, which read() does too.
+  // Throws core::CheckpointError if the file is absent or not regular, and machine faults as
+  // core::throw_read_fault() does; so does read().
   explicit ByteReader(std::filesystem::path path);
   ~ByteReader();
   ByteReader(const ByteReader&) = delete;
@@ -23,7 +23,7 @@ class ByteReader {
 
   std::int64_t bytes() const { return bytes_; }
 
-  // Fills `out` from byte `position` on. Throws core::CheckpointError where the file ends before.
+  // Fills `out` from byte `position` on. Throws core::CheckpointError if the file ends before.
   void read(std::int64_t position, std::span<std::byte> out) const;
 
  private:

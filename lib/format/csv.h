@@ -1,4 +1,4 @@
-// CSV as RFC 4180 has it: fields may stand in quotes, with "" for a quote.
+// Parses CSV (RFC 4180): fields may be quoted, with "" for a quote.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@ namespace scaletrain::format {
 
 struct CsvRow {
   std::vector<std::string> fields;
-  std::int64_t line = 1;  // on which it starts
+  std::int64_t line = 1;  // line on which the row starts
 };
 
-// Rows of a text one after the other; a byte order mark in front is passed over.
+// Reads the rows of a text in order; skips a byte order mark.
 class CsvReader {
  public:
-  // `place` stands for the file in messages; it must outlive the reader.
+  // `place` names the file in messages; it must outlive the reader.
   CsvReader(std::string_view text, const std::string& place, char separator = ',');
 
-  // The next row that is not empty, or nullopt at the end. Throws core::DataError naming the line:
-  // a quote that does not end, text after a closing quote.
+  // Returns the next row that is not empty, or nullopt at the end. Throws core::DataError naming
+  // the line for an unterminated quote or text after a closing quote.
   std::optional<CsvRow> next();
 
  private:
@@ -37,7 +37,7 @@ class CsvReader {
   std::int64_t line_ = 1;
 };
 
-// Throws core::DataError naming `place` and the row's line if it has not as many fields as
+// Throws core::DataError naming `place` and the row's line if it has another number of fields than
 // `header`.
 void check_width(const CsvRow& row, const CsvRow& header, const std::string& place);
 

@@ -1,4 +1,4 @@
-// A new file whose size and sum are known when its last byte is written.
+// Writes a file and computes its size and checksum on the way.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class HashedFile {
              Sum kind = Sum::kXxh3);
 
   void write(std::span<const std::byte> bytes);
-  void write_lasting(std::span<const std::byte> bytes);  // core::DiskFile's
+  void write_lasting(std::span<const std::byte> bytes);  // overrides core::DiskFile
 
   // Syncs; nothing may be written afterwards.
   FileEntry finish();
@@ -56,14 +56,14 @@ class HashedFile {
   Summer summer_;
 };
 
-// Size and sum of the file at `path`, read through once. Throws core::CheckpointError when it
-// is absent, not a regular file or not readable.
+// Returns size and checksum of the file at `path`. Throws core::CheckpointError if it is absent,
+// not a regular file or not readable.
 FileEntry hash_file(const std::filesystem::path& path, Sum kind);
 
-// Its SHA-256 in hexadecimal.
+// Returns a file's SHA-256 in hexadecimal.
 std::string sha256_of(const std::filesystem::path& path);
 
-// A whole small file, synced.
+// Writes and syncs a small file.
 FileEntry write_hashed(core::Disk& disk, const std::filesystem::path& path, std::string_view text);
 
 }  // namespace scaletrain::format

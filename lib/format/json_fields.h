@@ -1,5 +1,5 @@
-// JSON of our own files, read strictly: a repeated key, a fraction where a whole number belongs or
-// a key that nobody reads is an error.
+// Strict reader for JSON files that scaletrain writes: a repeated key, a fraction for an integer,
+// or an unused key is an error.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ nlohmann::json parse_object(std::string_view text, const std::string& place);
 // which Python's json.dumps writes, by name. "" if it is JSON.
 std::string json_problem(std::string_view text);
 
-// The members of one object, each asked for once. Throws core::CheckpointError naming place,
-// pointer, what was found and what is allowed.
+// Reads the members of one object, each once. Throws core::CheckpointError naming place, pointer,
+// the value found and the allowed values.
 class JsonFields {
  public:
-  // `object` must outlive this; `pointer` is where it stands in its file, "" for the top.
+  // `object` must outlive this object; `pointer` is its JSON pointer in the file, "" for the top.
   JsonFields(const nlohmann::json& object, std::string place, std::string pointer = "");
 
   std::int64_t integer(const std::string& key,
@@ -35,7 +35,7 @@ class JsonFields {
   const std::string& text(const std::string& key);
   const nlohmann::json& value(const std::string& key);
 
-  // To be called when every key has been asked for: another one is an error.
+  // Call after reading every key: any other key is an error.
   void done() const;
 
  private:

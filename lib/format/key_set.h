@@ -8,17 +8,18 @@
 
 namespace scaletrain::format {
 
-// XXH3-64 of each key in open addressing, half full at most. Two keys of one hash are one key.
+// Hash set of XXH3-64 values with open addressing, at most half full. Two keys with the same hash
+// count as one.
 class KeySet {
  public:
-  // False where the key was there.
+  // Returns false if the key was present.
   bool insert(std::string_view key);
 
  private:
   bool place(std::uint64_t hash);
   void grow();
 
-  std::vector<std::uint64_t> slots_;  // a power of two of them; 0 is empty
+  std::vector<std::uint64_t> slots_;  // size is a power of two; 0: empty
   std::size_t count_ = 0;
 };
 

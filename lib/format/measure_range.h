@@ -1,4 +1,4 @@
-// The values that a measure of a validation can have, by its name in state.json.
+// Valid values of a validation measure, by its name in state.json.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct MeasureRange {
   std::string text() const;  // "from 0 to 1", "at least 0"
 };
 
-// `measure`: one of lib/recipe/catalog/tasks.def, "top1", or "ema/top1" for the mean of the
-// weights. Shares of samples or classes lie from 0 to 1, losses and what is computed from them are
-// at least 0; a name that is not known has any finite value.
+// `measure`: a measure of lib/recipe/catalog/tasks.def, "top1", or "ema/top1" for averaged weights.
+// Shares of samples or classes are from 0 to 1; losses and values computed from them are at least
+// 0; an unknown name may have any finite value.
 MeasureRange measure_range(std::string_view measure);
 
 }  // namespace scaletrain::format

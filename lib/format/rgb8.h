@@ -1,4 +1,4 @@
-// .rgb8: the pixels of one image, not compressed (docs/reference/formats/rgb8.md).
+// .rgb8: uncompressed pixels of one image (docs/reference/formats/rgb8.md).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct Rgb8Size {
   std::int64_t width = 0, height = 0;
 };
 
-// The 16 bytes that stand before [height, width, 3] pixels.
+// Returns the 16-byte header of [height, width, 3] pixels.
 std::string rgb8_header(Rgb8Size size);
 
-// The size of the whole file `file`. Throws std::invalid_argument saying what is wrong with it:
-// another magic, no pixels, more or fewer bytes than its size says.
+// Returns the image size of a complete file. Throws std::invalid_argument for another magic, no
+// pixels, or a length that does not match the image size.
 Rgb8Size parse_rgb8(std::string_view file);
 
 }  // namespace scaletrain::format

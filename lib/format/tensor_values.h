@@ -1,4 +1,4 @@
-// Values of tensors as they lie in files, as far as they are looked at without LibTorch.
+// Examines tensor values in files without LibTorch.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace scaletrain::format {
 
 enum class NotFinite { kNan, kNanOrInfinite };
 
-// The number of the first element that is not a number, or is infinite where `what` asks for that
-// too; nullopt where there is none, and for dtypes that are not F16, BF16, F32, F64 or C64.
+// Returns the index of the first NaN, or infinity if `what` includes them; nullopt if there is
+// none, and for dtypes other than F16, BF16, F32, F64 and C64.
 std::optional<std::int64_t> find_not_finite(std::string_view dtype,
                                             std::span<const std::byte> bytes, NotFinite what);
 
-// The value of one element of dtype F32, F64 or I64; nullopt for any other.
+// Returns the value of one F32, F64 or I64 element; nullopt for other dtypes.
 std::optional<double> scalar_value(std::string_view dtype, std::span<const std::byte> bytes);
 
 }  // namespace scaletrain::format

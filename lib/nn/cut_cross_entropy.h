@@ -1,5 +1,5 @@
-// Softmax cross-entropy of logits of which each rank has those of some classes: no rank ever has
-// all of them.
+// Vocabulary-parallel softmax cross-entropy: each rank has the logits of some classes, and no rank
+// ever has all of them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,10 +8,10 @@
 
 namespace scaletrain::nn {
 
-// The sum over the samples, as at::cross_entropy_loss gives it of all classes with this label
-// smoothing, and the same on all ranks: logits [batch, classes of this rank] in fp32 or fp64,
-// targets [batch] int64, negative where a sample does not count. Exchanges one maximum and two sums
-// a sample, with smoothing three (Shoeybi et al., Megatron-LM, 2019, section 3, has the logits).
+// Returns the sum over the samples, as at::cross_entropy_loss over all classes with this label
+// smoothing, the same on all ranks. logits: [batch, classes of this rank] in fp32 or fp64. targets:
+// [batch] int64, negative for samples that do not count. Communicates one maximum and two sums a
+// sample, three with smoothing (Shoeybi et al., Megatron-LM, 2019, section 3).
 at::Tensor cut_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
                              double label_smoothing, const units::ClassCut& cut);
 

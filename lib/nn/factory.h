@@ -14,7 +14,7 @@ namespace scaletrain::nn {
 
 class Model;  // lib/nn/model.h
 
-// The recipe's model on the CPU, not initialised; the second argument is /data/image_size.
+// Makes the recipe's model on the CPU, not initialised; the second argument is /data/image_size.
 using Factory = std::shared_ptr<Model> (*)(const recipe::Model&, std::int64_t);
 
 using Factories = core::Registry<Factory>;

@@ -15,9 +15,9 @@ namespace scaletrain::nn {
 class Loss {
  public:
   virtual ~Loss() = default;
-  // Sum over the batch's samples, a 0-dim fp32 tensor (fp64 for fp64 logits). logits [batch,
-  // classes], targets [batch] int64, or [batch, classes] shares: those of a softmax loss add up to
-  // 1, those of a sigmoid loss are of each class by itself.
+  // Returns the sum over the batch's samples, a 0-dim fp32 tensor (fp64 for fp64 logits). logits:
+  // [batch, classes]. targets: [batch] int64, or [batch, classes] shares; shares of a softmax loss
+  // sum to 1, those of a sigmoid loss are independent.
   virtual at::Tensor sum(const at::Tensor& logits, const at::Tensor& targets) const = 0;
 
   // Returns the divisor of a mean loss for int64 targets: their number, or the sum of their class
@@ -33,7 +33,7 @@ class Loss {
   virtual void cut_by(units::ClassCut cut);
 };
 
-// The loss for tensors on `device`.
+// Makes the loss for tensors on `device`.
 std::unique_ptr<Loss> make_loss(const recipe::Loss& loss, at::Device device);
 
 // Makes the loss without label smoothing and class weights: evaluation reports this one, which

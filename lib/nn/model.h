@@ -27,52 +27,52 @@ class Model : public torch::nn::Module {
   // vocabulary].
   virtual std::vector<units::Unit> units() = 0;
 
-  // The units' fold.
+  // Runs all units in order.
   at::Tensor forward(const at::Tensor& input, const units::Context& context = {});
 
-  // Fills `logical`, the whole of the parameter `name` as a plain fp32 tensor on the CPU, with what
-  // it starts from, drawn from `generator` alone. make_model() calls it once for each parameter.
-  // Unless a model says otherwise, its layers do (nn::Layer). Throws core::InternalError for a
-  // parameter that no layer has.
+  // Fills `logical`, the full parameter `name` as an fp32 tensor on the CPU, with its initial
+  // value, drawing only from `generator`. make_model() calls it once for each parameter. By default
+  // the model's layers do it (nn::Layer). Throws core::InternalError for a parameter that no layer
+  // has.
   virtual void initialise(const std::string& name, const at::Tensor& logical,
                           at::Generator generator) const;
 
   // True if the parameter of this name has weight decay (lib/optim/optimizer.h).
   virtual bool decays(const std::string& /*name*/) const { return true; }
 
-  // How its layers can be cut over ranks. Empty: they cannot be. What is cut stands between the
-  // first unit and the last one, but for a vocabulary.
+  // Tensor-parallel rules of its layers; empty: not supported. Sharded tensors are between the
+  // first and the last unit, except a vocabulary.
   virtual std::vector<units::TensorRule> tensor_plan() const { return {}; }
 
   // Rules for loading pretrained weights: the tensors that can be adapted, and the head.
   virtual units::WeightRules weight_rules() const { return {}; }
 
-  // The names of its tensors from the input to the head, for learning rates by layer; a tied tensor
-  // is where it comes first. Unless a model says otherwise, its units.
+  // Returns the names of its tensors by layer, from the input to the head, for layer-wise learning
+  // rates; a tied tensor belongs to its first layer. Default: its units.
   virtual std::vector<std::vector<std::string>> layers();
 
-  // Names of what end_step() gives: numbers for the metrics ("balance_loss").
+  // Names of the values that end_step() returns, for the metrics ("balance_loss").
   virtual std::vector<std::string> statistics() const { return {}; }
 
-  // Called once when the optimizer has made a step, on all ranks that train on other samples:
-  // `sum_over_ranks` is units::Context's, empty for one. Buffers that follow from what a step has
-  // counted move here, on all ranks alike; a step that is left out gives them back. Its
-  // statistics(), one dimension of doubles on the device, the same on all ranks; undefined without.
+  // Called once after each optimizer step, on all data-parallel ranks; `sum_over_ranks` is that of
+  // units::Context, empty for one rank. Updates buffers that depend on counts of the step, equally
+  // on all ranks; a skipped step restores them. Returns the values of statistics(), one dimension
+  // of doubles on the device, the same on all ranks; undefined without statistics.
   virtual at::Tensor end_step(
       const std::function<void(const at::Tensor& values)>& /*sum_over_ranks*/) {
     return {};
   }
 
  protected:
-  // A unit whose tensors are those of the modules `paths` ("layer1.0") and the model's own tensors
-  // of these names ("cls_token").
+  // Makes a unit from the modules `paths` ("layer1.0") and tensors of the model itself
+  // ("cls_token").
   units::Unit unit(std::string name, const std::vector<std::string>& paths,
                    std::function<units::Flow(units::Flow, const units::Context&)> run) const;
 };
 
-// Builds and initialises the recipe's model on the CPU. What a parameter starts from is a function
-// of `seed` and its name: it depends neither on other parameters nor on how a layout cuts it.
-// `image_size` is /data/image_size; `factories` has the model's name.
+// Builds and initialises the recipe's model on the CPU. A parameter's initial value depends only on
+// `seed` and its name, not on other parameters or the parallel layout. `image_size` is
+// /data/image_size; `factories` has the model's name.
 std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image_size,
                                   std::uint64_t seed,
                                   const Factories& factories = built_in_factories());
@@ -80,12 +80,12 @@ std::shared_ptr<Model> make_model(const recipe::Model& model, std::int64_t image
 // Returns the local shard of a parameter's initial value, a plain fp32 tensor on the CPU.
 using KeepPart = std::function<at::Tensor(const std::string& name, const at::Tensor& logical)>;
 
-// Fills the parameters of a blank model, with `keep` by a part of each value; at no time two whole
-// ones are there.
+// Initialises the parameters of a blank model; `keep` returns the part of each value to store. At
+// most one full parameter is in memory at a time.
 void fill(Model& blank, std::uint64_t seed, const KeepPart& keep = nullptr);
 
-// Like make_model(), with uninitialised parameters: for their names and shapes. Their memory is not
-// used before something writes to it.
+// Like make_model(), with uninitialised parameters, for their names and shapes. Their memory is not
+// touched before something writes to it.
 std::shared_ptr<Model> make_blank_model(const recipe::Model& model, std::int64_t image_size,
                                         const Factories& factories = built_in_factories());
 

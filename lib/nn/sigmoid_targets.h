@@ -8,11 +8,11 @@
 
 namespace scaletrain::nn {
 
-// Targets, [batch] classes or [batch, classes] shares, as shares for `logits`, smoothed as timm's
-// one-hot targets are: (1 - smoothing) x share + smoothing / classes.
+// Converts targets, [batch] classes or [batch, classes] shares, to shares for `logits`, smoothed as
+// timm's one-hot targets: (1 - smoothing) x share + smoothing / classes.
 at::Tensor shares_for(const at::Tensor& logits, const at::Tensor& targets, double smoothing);
 
-// /loss/class_weights on `device`, undefined where there are none.
+// Returns /loss/class_weights on `device`; undefined if there are none.
 at::Tensor class_weights_of(const recipe::Loss& loss, at::Device device);
 
 // Sums `losses` [batch, classes] over the samples, each times its class weight if `weights` are

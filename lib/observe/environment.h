@@ -1,4 +1,5 @@
-// environment.json: what a run ran on, so that a result can be understood and repeated later.
+// environment.json: hardware, software and command of a run, so that a result can be understood and
+// repeated later.
 #pragma once
 
 #include <sys/types.h>
@@ -10,10 +11,10 @@
 
 namespace scaletrain::observe {
 
-// Facts that only the program knows; host, CPU and git are looked up.
+// Facts that the program provides; host, CPU and git are looked up.
 struct EnvironmentFacts {
   std::map<std::string, std::string> versions;  // {"scaletrain": "0.1.0", "torch": "2.11.0"}
-  std::vector<std::string> devices;             // one name a local rank
+  std::vector<std::string> devices;             // device name of each local rank
   int world_size = 1;
   std::vector<std::string> command;  // argv; see command_line
 };
@@ -24,11 +25,10 @@ struct EnvironmentFacts {
 // ...). Never holds a secret (lib/observe/secrets.h).
 std::string environment_json(const EnvironmentFacts& facts);
 
-// The arguments of a process, for example of the launcher (getppid()); empty where it has gone.
+// Returns the arguments of a process, for example the launcher (getppid()); {} if it has gone.
 std::vector<std::string> command_line(pid_t pid);
 
-// The commit that is checked out in the repository around `folder`, read without running git; ""
-// where there is none.
+// Returns the commit of the repository around `folder`, without running git; "" if there is none.
 std::string git_commit(const std::filesystem::path& folder);
 
 }  // namespace scaletrain::observe

@@ -13,8 +13,8 @@
 
 namespace scaletrain::observe {
 
-// The line of an event, without its newline: {"event", "attempt", FIELDS..., "time"}; `fields` is
-// an object, `time` in Unix seconds. A field that is null is left out.
+// Returns the line of an event, without its newline: {"event", "attempt", FIELDS..., "time"};
+// `fields` is an object, `time` in Unix seconds. Null fields are left out.
 std::string journal_line(const std::string& event, int attempt,
                          const nlohmann::ordered_json& fields, double time);
 

@@ -10,10 +10,10 @@
 
 namespace scaletrain::observe {
 
-// One write(2) a line with O_APPEND, so several processes may append; a torn last line of a killed
-// run is ended with a newline first. A file that cannot be opened or written is a warning and never
-// stops the training; later lines are still tried, since a full disk may be emptied. One that was
-// removed is warned about and begun anew, with its folder.
+// Writes each line with one write(2) and O_APPEND, so several processes may append. An incomplete
+// last line of a killed run is first ended with a newline. A file that cannot be opened or written
+// is a warning and never stops the training; later lines are still tried, since a full disk may be
+// emptied. A removed file is warned about and created again with its folder.
 class LineWriter {
  public:
   // `first`: JSON fields, each after a comma, that the first object of an empty file gets.

@@ -8,6 +8,17 @@
 #include "lib/core/clock.h"
 
 namespace scaletrain::observe {
+namespace {
+
+nlohmann::ordered_json by_row(const core::RowSeconds& seconds) {
+  nlohmann::ordered_json rows;
+  for (std::size_t i = 0; i < core::kTimeRows; ++i) {
+    rows[std::string(core::to_text(static_cast<core::TimeRow>(i)))] = seconds[i];
+  }
+  return rows;
+}
+
+}  // namespace
 
 // nlohmann's dump writes doubles so that they read back to the same bits, and null for what is not
 // finite.
@@ -48,6 +59,18 @@ std::string to_json_line(const EvalRecord& record, double time) {
   if (!record.weights.empty()) line["weights"] = record.weights;
   line["count"] = record.count;
   line["skipped"] = record.skipped;
+  line["time"] = time;
+  return line.dump();
+}
+
+std::string to_json_line(const LedgerRecord& record, double time) {
+  nlohmann::ordered_json line{{"event", "ledger"},
+                              {"attempt", record.attempt},
+                              {"step", record.step},
+                              {"rank", record.rank},
+                              {"seconds", by_row(record.seconds)}};
+  if (record.mean) line["mean"] = by_row(*record.mean);
+  if (record.next_own) line["next_own"] = *record.next_own;
   line["time"] = time;
   return line.dump();
 }
@@ -108,6 +131,10 @@ void MetricsWriter::write(const TrainRecord& record) {
 }
 
 void MetricsWriter::write(const EvalRecord& record) {
+  lines_.append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const LedgerRecord& record) {
   lines_.append(to_json_line(record, core::unix_time()));
 }
 

@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line, appended; what a run leaves for plots and tests.
+// metrics.jsonl: the metrics of a run, one JSON object a line, appended.
 //
 // Numbers are written with the digits that read back to the same bits; a number that is not finite
 // is null. Every field and its unit: docs/reference/metrics.md.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/core/housekeeping.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/observe/line_writer.h"
 #include "lib/observe/stragglers.h"
 #include "lib/recipe/catalog/task.h"
@@ -37,8 +38,8 @@ struct TrainRecord {
   double grad_norm = 0;
   std::optional<double> loss_scale = {};                   // loss scale of the step, if any
   std::vector<std::pair<std::string, double>> model = {};  // counters of the model in the step
-  double samples_per_s = 0;                                // all ranks, since the line before
-  std::optional<double> tokens_per_s = {};                 // likewise, of a language model
+  double samples_per_s = 0;                                // all ranks, since the previous line
+  std::optional<double> tokens_per_s = {};                 // likewise, for a language model
   // Bytes of gradients and weights that a rank sent in collectives since the line before; nullopt:
   // no collectives.
   std::optional<std::int64_t> exchanged_bytes = {};
@@ -49,7 +50,7 @@ struct TrainRecord {
   std::int64_t memory_bytes = 0;  // highest rank's peak
   std::uint64_t order_digest = 0;
   std::int64_t skipped_samples = 0;  // cumulative, all ranks
-  // Whose weights and samples loss, grad_norm and times are of; nullopt: those of all ranks.
+  // Replica that loss, grad_norm and times are of; nullopt: all ranks.
   std::optional<int> replica = {};
 };
 
@@ -58,11 +59,23 @@ struct EvalRecord {
   int attempt = 0;
   std::string split;  // "val", "test", "extra/NAME"
   std::int64_t step = 0, epoch = 0;
-  std::vector<recipe::Measured> measures;  // a field each
+  std::vector<recipe::Measured> measures;  // one field for each
   std::int64_t count = 0;                  // targets, over all ranks
-  std::string counted;                     // unit, for a person: "samples"
+  std::string counted;                     // unit of count: "samples"
   std::int64_t skipped = 0;                // bad samples that are not in count
-  std::string weights = {};  // whose they are where replicas have their own: "mean"; "": no need
+  std::string weights =
+      {};  // weights that were evaluated, if replicas differ: "mean"; "": not needed
+};
+
+// {"event":"ledger", ...}: the time ledger since the line before, of the rank that determined the
+// pace, whose rows sum to the wall time
+struct LedgerRecord {
+  int attempt = 0;
+  std::int64_t step = 0;
+  int rank = 0;                               // highest own time: all but exposed communication
+  core::RowSeconds seconds{};                 // of that rank
+  std::optional<core::RowSeconds> mean = {};  // over the ranks; nullopt: there is one
+  std::optional<double> next_own = {};        // own time of the second slowest rank, likewise
 };
 
 // {"event":"straggler", ...}: once an attempt for each rank
@@ -81,35 +94,36 @@ struct LostReplicaRecord {
   std::int64_t left = 0;       // replicas that go on
 };
 
-// {"event":"checkpoint", ...}: one has become durable
+// {"event":"checkpoint", ...}: a checkpoint has become durable
 struct SaveRecord {
   int attempt = 0;
   std::int64_t step = 0;
-  std::int64_t bytes = 0, linked_bytes = 0;  // linked: what an earlier one has too
-  double stall_s = 0;                        // training waited
-  double write_s = 0;                        // until it was durable
+  std::int64_t bytes = 0, linked_bytes = 0;  // linked: shared with an earlier one
+  double stall_s = 0;                        // time that training waited
+  double write_s = 0;                        // time until it was durable
 };
 
-// {"event":"mirror", ...}: a copy of one has become durable in the second place
+// {"event":"mirror", ...}: a remote checkpoint copy has become durable
 struct MirrorRecord {
   int attempt = 0;
   std::int64_t step = 0;
-  std::int64_t bytes = 0;   // 0: it was there already
+  std::int64_t bytes = 0;   // 0: it existed already
   double copy_s = 0;        // seconds since it was durable in the run's folder
   std::int64_t behind = 0;  // checkpoints that became durable meanwhile
 };
 
-// {"event":"replica", ...}: one is in the memory of nodes
+// {"event":"replica", ...}: a peer checkpoint is complete
 struct ReplicaRecord {
   int attempt = 0;
   std::int64_t step = 0;
-  std::int64_t bytes = 0;  // in all of them together
+  std::int64_t bytes = 0;  // total over all nodes
   int nodes = 0;
 };
 
-// The line of a record, without its newline; `time` in Unix seconds.
+// Returns the line of a record, without its newline; `time` in Unix seconds.
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
+std::string to_json_line(const LedgerRecord& record, double time);
 std::string to_json_line(const StragglerRecord& record, double time);
 std::string to_json_line(const LostReplicaRecord& record, double time);
 std::string to_json_line(const SaveRecord& record, double time);
@@ -125,6 +139,7 @@ class MetricsWriter {
 
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
+  void write(const LedgerRecord& record);
   void write(const StragglerRecord& record);
   void write(const LostReplicaRecord& record);
   void write(const SaveRecord& record);

@@ -19,19 +19,18 @@ class Progress {
   // Receives a line without its newline, for a file.
   using Keep = std::function<void(const std::string&)>;
 
-  // Writes to `fd`, which stays the caller's: a bar where it is a terminal, one line for each
-  // record elsewhere. `keep` receives every whole line, those of records on a terminal too, and no
-  // bar.
+  // Writes to `fd`, which the caller owns: a bar on a terminal, otherwise one line for each record.
+  // `keep` receives every complete line (records on a terminal too) and no bar.
   Progress(
       int fd, ProgressGoal goal, Keep keep = [](const std::string&) {});
-  ~Progress();  // draws the last state and ends the bar's line
+  ~Progress();  // draws the last state and ends the line of the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void train(const TrainRecord& record);                 // every record of metrics.jsonl
   void tick(std::int64_t step, double loss, double lr);  // every step; redraws at most 10 a second
   void eval(const EvalRecord& record);
-  void note(const std::string& line);  // a whole line above the bar
+  void note(const std::string& line);  // writes a line above the bar
 
  private:
   void advance(std::int64_t step, double loss, double lr);

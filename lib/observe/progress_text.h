@@ -1,4 +1,4 @@
-// The texts of the progress bar and of the plain lines, as pure functions.
+// Texts of the progress bar and of plain progress lines, as pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ namespace scaletrain::observe {
 struct ProgressGoal {
   std::int64_t total_steps = 0;  // 0: not known (a length in minutes)
   std::int64_t steps_per_epoch = 0;
-  std::int64_t epoch_shift = 0;  // steps and this: so many steps of epochs as they are now
-  // Set for a batch that grows, where an epoch has more steps at first; must outlive this struct.
+  std::int64_t epoch_shift = 0;  // steps + epoch_shift: steps in epochs of the present size
+  // Set during a batch size ramp-up, where an epoch has more steps at first; must outlive this
+  // struct.
   const core::StepPlan* growing = nullptr;
 };
 
@@ -24,20 +25,20 @@ struct ProgressState {
   double loss = 0;
   double lr = 0;
   double samples_per_s = -1;
-  double data_share = -1;  // part of a step that waits for data, 0..1
+  double data_share = -1;  // share of a step's time spent waiting for data, 0..1
   double left_s = -1;
   double tokens_per_s = -1;  // shown in place of samples_per_s
 };
 
-// Estimates the seconds left of a run that after `first_step` has taken `seconds` up to a later
-// `step`: as long for each step, or with a batch that grows for each sample.
+// Estimates the remaining seconds of a run that took `seconds` from `first_step` to `step`, with
+// equal time for each step, or for each sample during a batch size ramp-up.
 double seconds_left(ProgressGoal goal, std::int64_t first_step, std::int64_t step, double seconds);
 
-// One line without a newline, at most `width` columns (plain ASCII): what matters least goes first
-// when the terminal is narrow, and the bar itself takes the columns that are left.
+// One line without a newline, at most `width` columns (plain ASCII). On a narrow terminal the least
+// important parts are left out, and the bar itself takes the remaining columns.
 std::string bar_text(const ProgressState& state, ProgressGoal goal, int width);
 
-// The line of a training record where there is no terminal.
+// Returns the line of a training record for output that is not a terminal.
 std::string train_text(const ProgressState& state, ProgressGoal goal);
 
 // "val: top-1 98.50 %, top-5 100.00 %, loss 0.0812 (200 samples, epoch 10/10, step 430/430)"

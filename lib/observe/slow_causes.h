@@ -1,32 +1,40 @@
-// Causes of a slow run with their remedies, from what the run measured: rows of the closing
-// summary.
+// Causes of a slow run with their remedies, from its time ledger: rows of the closing summary and
+// of `scaletrain explain run`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "lib/observe/run_times.h"
+
 namespace scaletrain::observe {
 
-// Measurements of one attempt, without its first step.
+// What is known about the run beside its ledger.
 struct RunCosts {
-  double seconds = 0;        // wall time of the steps
-  double data_s = 0;         // of which steps waited for data
-  double saving_s = 0;       // beside them: training waited for checkpoints
   double read_s = 0;         // a loader thread's seconds a sample, for each stage
   double decode_s = 0;       // 0 for tokens
   double augment_s = 0;      // likewise
-  std::int64_t threads = 1;  // loader threads of a rank
-  std::int64_t cores = 1;    // usable cores for each rank of the node
+  std::int64_t threads = 0;  // loader threads of a rank; 0: not known
+  std::int64_t cores = 0;    // usable cores for each rank of the node; 0: not known
   bool saves_async = true;   // checkpoint.async
   std::int64_t image_size = 0;
 };
 
-// A sentence for each rule that applies, with cause, size and remedy; empty for attempts of less
-// than 10 s, whose shares are noise:
+struct SlowCause {
+  std::size_t row = 0;  // of RunTimes
+  std::string text;     // cause, size and remedy
+};
+
+// A sentence for each avoidable row that takes at least 2 % of the wall time, the largest first, at
+// most four:
 //
 //   waited for data 62 % of the time, decoding takes 27 ms a sample: raise data.threads from 1 to 3
 //   or run `scaletrain data pack --resize 256` once
-std::vector<std::string> slow_causes(const RunCosts& costs);
+std::vector<SlowCause> slow_causes(const RunTimes& times, const RunCosts& costs);
+
+// True if the run was long enough for advice on the console: shares of less than 10 s are noise.
+bool is_long_enough(const RunTimes& times);
 
 }  // namespace scaletrain::observe

@@ -77,6 +77,24 @@ std::string batch_row(const StartFacts& facts) {
                   facts.data_parallel, grouped(facts.steps_per_epoch), grouped(facts.total_steps)));
 }
 
+// "44.7 MB", "512 bytes"
+std::string size_in_memory(std::int64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  if (bytes >= 1'000'000'000) return fmt::format("{:.3g} GB", number / 1e9);
+  if (bytes >= 1'000'000) return fmt::format("{:.3g} MB", number / 1e6);
+  if (bytes >= 1'000) return fmt::format("{:.3g} kB", number / 1e3);
+  return fmt::format("{} bytes", bytes);
+}
+
+std::string memory_row(const StartFacts::Memory& memory) {
+  return start_row(
+      "memory",
+      fmt::format("{} on rank 0 without activations (parameters {}, gradients {}, optimizer {})",
+                  size_in_memory(memory.parameters + memory.gradients + memory.optimizer),
+                  size_in_memory(memory.parameters), size_in_memory(memory.gradients),
+                  size_in_memory(memory.optimizer)));
+}
+
 std::string devices_row(const StartFacts& facts) {
   std::string layout;
   for (const StartFacts::Axis& axis : facts.layout) {
@@ -115,6 +133,7 @@ std::string start_text(const StartFacts& facts) {
                                              facts.lr, facts.weight_decay));
   text += start_row("precision", facts.precision);
   text += devices_row(facts);
+  text += memory_row(facts.memory);
   if (facts.step > 0)
     text += start_row("continues", fmt::format("after step {}", grouped(facts.step)));
   text += start_row("run", core::printable(facts.run));
@@ -146,6 +165,9 @@ std::string start_json(const StartFacts& facts) {
   json["devices"] = {{"name", facts.device}, {"ranks", facts.ranks}, {"nodes", facts.nodes}};
   json["layout"] = Json::object();
   for (const StartFacts::Axis& axis : facts.layout) json["layout"][axis.name] = axis.size;
+  json["memory_bytes"] = {{"parameters", facts.memory.parameters},
+                          {"gradients", facts.memory.gradients},
+                          {"optimizer", facts.memory.optimizer}};
   return core::json_text(json, 2) + "\n";
 }
 

@@ -1,4 +1,4 @@
-// The start of a run: what is trained, on which data and devices, as text and as start.json.
+// Summary at the start of a run: model, data and devices, as text and as start.json.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,11 @@ struct StartFacts {
     std::string name = {};  // "data", "pipeline"
     int size = 1;
   };
+  // Bytes of training state on rank 0, without activations.
+  struct Memory {
+    std::int64_t parameters = 0;  // and buffers; local shards of sharded ones
+    std::int64_t gradients = 0, optimizer = 0;
+  };
 
   std::string version = {}, name = {}, run = {};
   int attempt = 0;
@@ -33,7 +38,7 @@ struct StartFacts {
   std::string counted = "samples";       // unit of the data sets: "samples", "windows"
   std::vector<DataSet> sets = {};
   std::int64_t classes = 0;     // 0: the task has none
-  std::int64_t vocab_size = 0;  // 0: no text
+  std::int64_t vocab_size = 0;  // 0: not a language model
 
   std::int64_t global_batch = 0, per_device = 0, accumulation = 0;
   int data_parallel = 1;
@@ -45,9 +50,10 @@ struct StartFacts {
   std::string device = {};  // device of rank 0
   int ranks = 1, nodes = 1;
   std::vector<Axis> layout = {};  // parallel axes of more than one rank
+  Memory memory = {};
 };
 
-// A heading and a row for each part, with newlines. A part that does not apply has no row.
+// Returns a heading and a row for each part, with newlines. A part that does not apply has no row.
 std::string start_text(const StartFacts& facts);
 
 // start.json: format version 1, the facts by their names; null where something is unknown.

@@ -1,8 +1,8 @@
 // Finds ranks that are steadily slower than the others, and the cause.
 //
-// Ranks that exchange gradients all end a step at the same time, so what counts is a rank's own
-// time: waiting for data, computing, writing checkpoints, and not the time in collectives, where
-// the fast ones wait for the slow one.
+// Ranks that all-reduce gradients end a step at the same time, so a rank is judged by its own time:
+// waiting for data, computing and writing checkpoints, without the time in collectives, where fast
+// ranks wait for the slow one.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ struct OwnTimes {
 
 struct Straggler {
   int rank = 0;
-  const char* phase = "";  // "data", "compute" or "checkpoint": where it loses most
+  const char* phase = "";  // "data", "compute" or "checkpoint": phase with the largest loss
   double seconds = 0;      // its own time a step
   double median = 0;       // median rank's
 };
@@ -26,16 +26,16 @@ struct Straggler {
 class Stragglers {
  public:
   static constexpr int kWindowSteps = 10;
-  static constexpr int kWindows = 3;          // in a row: steadily
-  static constexpr double kRatio = 1.4;       // times the median
+  static constexpr int kWindows = 3;     // number of consecutive slow windows that counts as steady
+  static constexpr double kRatio = 1.4;  // times the median
   static constexpr double kLeastLoss = 5e-3;  // seconds a step; less is noise
 
-  // The times of all ranks in one more window; always of the same number of ranks. The result: the
-  // ranks that have now been slow for kWindows windows, each reported once.
+  // Adds the times of all ranks in one more window; the number of ranks never changes. Returns the
+  // ranks that have now been slow for kWindows windows, each once.
   std::vector<Straggler> add(std::span<const OwnTimes> ranks);
 
  private:
-  std::vector<int> slow_windows_;  // in a row, by rank
+  std::vector<int> slow_windows_;  // consecutive slow windows, by rank
 };
 
 }  // namespace scaletrain::observe

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "lib/core/printable.h"
@@ -36,6 +37,29 @@ std::string speed_text(const RunSummary& summary) {
 
 }  // namespace
 
+std::string times_text(const RunTimes& times) {
+  constexpr double kLeastShown = 0.005;
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < kRunRows; ++i) {
+    if (times.share(i) >= kLeastShown) rows.push_back(i);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    return times.seconds[a] > times.seconds[b];
+  });
+  std::string text =
+      row("time", fmt::format("{} in {}, goodput {:.1f} %", format_duration(times.wall_s),
+                              core::counted(times.attempts, "attempt"), 100 * times.goodput()));
+  for (std::size_t i = 0; i < rows.size(); i += 2) {
+    std::string line;
+    for (std::size_t j = i; j < std::min(i + 2, rows.size()); ++j) {
+      line += fmt::format("{}{:<21} {:4.1f} %", j > i ? "   " : "", row_label(rows[j]),
+                          100 * times.share(rows[j]));
+    }
+    text += row("", line);
+  }
+  return text;
+}
+
 std::string summary_text(const RunSummary& summary) {
   const std::string done =
       summary.early.empty() ? "done" : fmt::format("done, as {}", summary.early);
@@ -49,6 +73,7 @@ std::string summary_text(const RunSummary& summary) {
                 fmt::format("{} on val at step {}", measure->text(value), summary.best->step));
   }
   if (summary.test) text += row(test_name(*summary.test), test_text(*summary.test, summary.step));
+  if (summary.times.wall_s > 0) text += times_text(summary.times);
   for (const std::string& cause : summary.slow) text += row("slow", cause);
   if (summary.skipped_steps > 0) {
     text += row("skipped", fmt::format("{} whose loss or gradients were not finite",

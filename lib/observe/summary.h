@@ -1,4 +1,4 @@
-// The last thing a person reads: how the run went, where its checkpoint is, how to go on.
+// Closing summary of a run: its result, its checkpoint, and how to continue.
 #pragma once
 
 #include <cstdint>
@@ -6,24 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "lib/observe/run_times.h"
 #include "lib/recipe/catalog/task.h"
 
 namespace scaletrain::observe {
 
 struct RunSummary {
-  std::string name;                        // recipe's name
-  std::string stopped;                     // why it was cut short ("SIGTERM"); empty: it is done
-  std::string early = {};                  // why it is done before all steps are; empty: they are
-  std::int64_t step = 0;                   // optimizer steps done, over all attempts
-  double trained_s = 0;                    // wall time of them
-  double samples_per_s = 0;                // all ranks, mean over this attempt
-  double tokens_per_s = 0;                 // of a language model, shown instead; 0: none
-  std::int64_t skipped_steps = 0;          // left out as not finite
-  std::int64_t skipped_samples = 0;        // left out as bad; they are listed in RUN/bad_samples
+  std::string name;          // recipe's name
+  std::string stopped;       // reason for an interruption ("SIGTERM"); "": the run is complete
+  std::string early = {};    // reason for an early end; "": all steps were taken
+  std::int64_t step = 0;     // optimizer steps done, over all attempts
+  double trained_s = 0;      // wall time of those steps
+  double samples_per_s = 0;  // all ranks, mean over this attempt
+  double tokens_per_s = 0;   // language model: shown instead of samples_per_s; 0: none
+  std::int64_t skipped_steps = 0;          // steps skipped because of non-finite values
+  std::int64_t skipped_samples = 0;        // bad samples skipped; listed in RUN/bad_samples
   std::int64_t empty_steps = 0;            // in this attempt: steps whose targets were all masked
-  std::int64_t housekeeping_failures = 0;  // links, logs, old checkpoints (core::Housekeeping)
+  std::int64_t housekeeping_failures = 0;  // failures that did not end the run (core::Housekeeping)
   std::string weights_differences = {};    // between the weights it started from and the recipe
   std::vector<std::string> slow = {};      // causes and remedies (lib/observe/slow_causes.h)
+  RunTimes times = {};                     // wall time 0: not shown
 
   struct Best {
     recipe::Measured measured;
@@ -38,9 +40,9 @@ struct RunSummary {
   std::optional<Best> best;  // best validation; nullopt: none yet
   std::optional<Test> test;
 
-  std::string checkpoint;  // newest saved one, empty: none
-  std::string run;         // the run's folder, as a person would type it
-  std::string resume;      // the command to go on with, shown of a run that was stopped
+  std::string checkpoint;  // newest saved checkpoint; "": none
+  std::string run;         // the run's folder, for use in a command
+  std::string resume;      // command that resumes the run; shown if it was interrupted
 };
 
 // A few lines, each with its newline:
@@ -53,5 +55,12 @@ struct RunSummary {
 // A run that was stopped has the command that resumes it: "resume       scaletrain resume
 // runs/...".
 std::string summary_text(const RunSummary& summary);
+
+// Where the wall time went: goodput, then the rows from 0.5 % on, the largest first, two a line:
+//
+//   time         1m 23s in 1 attempt, goodput 91.2 %
+//                backward              45.1 %   forward               28.6 %
+//                optimizer             12.5 %   start-up               6.2 %
+std::string times_text(const RunTimes& times);
 
 }  // namespace scaletrain::observe

@@ -1,4 +1,4 @@
-// Progress of work that is counted in items: a bar on a terminal, nothing elsewhere.
+// Progress bar for work counted in items; shows nothing without a terminal.
 //
 // Like Progress it never stops or delays the work. SIGPIPE must be ignored.
 #pragma once
@@ -25,13 +25,13 @@ std::string work_text(const WorkState& state, int width);
 
 class WorkProgress {
  public:
-  // Draws on `fd`, which stays the caller's, where it is a terminal.
+  // Draws on `fd`, which the caller owns, if it is a terminal.
   WorkProgress(int fd, std::string label, std::int64_t total);
-  ~WorkProgress();  // takes the bar off the terminal
+  ~WorkProgress();  // removes the bar
   WorkProgress(const WorkProgress&) = delete;
   WorkProgress& operator=(const WorkProgress&) = delete;
 
-  // So many items and bytes more are done; from any thread. Redraws at most 10 times a second.
+  // Adds finished items and bytes; from any thread. Redraws at most 10 times a second.
   void add(std::int64_t items, std::int64_t bytes = 0);
 
  private:

@@ -1,4 +1,4 @@
-// An average of a TensorOptimizer in 8 bits, or in floats where the tensor is small.
+// A running average of a TensorOptimizer in 8 bits, or in floats for small tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,12 +15,13 @@
 
 namespace scaletrain::optim {
 
-// Calls `body` with each block of the parameter's elements and the first one's number, on the
-// threads of ATen. Of tensors that a CodedAverage has blocks of.
+// Calls `body` with each block of the parameter and the index of its first element, on ATen's
+// threads. Only for tensors for which CodedAverage::has_blocks() is true.
 void for_each_block(const TensorStep& one,
                     const std::function<void(const BlockStep&, std::int64_t at)>& body);
 
-// An average in the memory of a CPU, of a parameter that begins `front` elements behind a block.
+// A running average in CPU memory, of a parameter that starts `front` elements after the start of a
+// block.
 struct CodedBlocks {
   std::uint8_t* codes;
   float* scales;
@@ -34,15 +35,15 @@ struct CodedBlocks {
 
 class CodedAverage {
  public:
-  // `kind` is its name in the optimizer's state, and `place` its number among the averages of each
-  // parameter. A tensor of fewer than `min_size` elements is not coded.
+  // `kind` is its name in the optimizer's state, `place` its index among the averages of each
+  // parameter. Tensors of fewer than `min_size` elements are not quantized.
   CodedAverage(std::string kind, std::size_t place, bool has_signs, std::int64_t min_size,
                at::Device device);
 
-  // Adds its zeros to what a parameter begins with.
+  // Adds its initial zeros to the state of a parameter.
   void add_states(const NamedParameter& parameter, std::vector<TensorState>& states) const;
 
-  // In the parameter's shape, as a tensor of its own; what it has become is for store().
+  // Returns the average as a new tensor in the parameter's shape; store() writes the new value.
   at::Tensor load(const TensorStep& one) const;
   void store(const at::Tensor& values, const TensorStep& one) const;
 

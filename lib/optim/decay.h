@@ -1,4 +1,4 @@
-// How the learning rate goes on after the warmup: one function of the step per name in
+// Learning rate schedules after the warmup: one function of the step for each name in
 // lib/recipe/catalog/schedules.def, each in a file of lib/optim/schedules/.
 #pragma once
 
@@ -9,20 +9,20 @@
 
 namespace scaletrain::optim {
 
-// The learning rate over the peak, of the step that comes `step` steps after the warmup.
+// Returns the learning rate relative to its peak, `step` steps after the warmup.
 using Decay = std::function<double(std::int64_t step)>;
 
 struct DecaySpan {
   std::int64_t steps = 0;  // steps between warmup and cooldown; may be 0
   std::int64_t steps_per_epoch = 0;
-  std::int64_t warmup_steps = 0;  // before it
+  std::int64_t warmup_steps = 0;  // steps of warmup before it
 };
 
-// Throws std::logic_error for a name without a row, as the other make_ functions do: a recipe was
-// read with the same list.
+// Throws std::logic_error for an unknown name, like the other make_ functions: recipes were
+// validated against the same list.
 Decay make_decay(const recipe::Component& config, DecaySpan span);
 
-// 0 at the end of the warmup, 1 at the end of the span and after it.
+// Returns 0 at the end of the warmup, 1 at the end of the span and afterwards.
 double progress(std::int64_t step, DecaySpan span);
 
 }  // namespace scaletrain::optim

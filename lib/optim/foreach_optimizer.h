@@ -17,29 +17,29 @@
 
 namespace scaletrain::optim {
 
-// The numbers of one step: 0-dim doubles on the parameters' device, since only there it is known
-// whether the step is left out.
+// Scalars of one step: 0-dim doubles on the parameters' device, since only the device knows if the
+// step is skipped.
 struct StepNumbers {
-  at::Tensor taken;  // 1; 0 where the step is left out
-  at::Tensor lr;     // 0 where it is left out
-  at::Tensor step;   // the number of this step, from 1
+  at::Tensor taken;  // 1; 0 if the step is skipped
+  at::Tensor lr;     // 0 if the step is skipped
+  at::Tensor step;   // number of this step, from 1
 
   // Returns the factor by which an EMA keeps `share` of its running value; 1 in a skipped step, so
   // that the value stays.
   at::Tensor keep(double share) const { return keep(at::scalar_tensor(share, lr.options())); }
   at::Tensor keep(const at::Tensor& share) const { return 1 - (1 - share) * taken; }
-  // 1 - share^step, which an average that began at 0 is divided by (Kingma and Ba, Adam, 2015,
-  // section 3).
+  // Returns 1 - share^step, the bias correction of an average that started at 0 (Kingma and Ba,
+  // Adam, 2015, section 3).
   at::Tensor correction(double share) const {
     return 1 - at::pow(at::scalar_tensor(share, lr.options()), step);
   }
 };
 
-// A group in one step: flat tensors, in the same order in each list.
+// A parameter group in one step: flat tensors, in the same order in each list.
 struct GroupLists {
   const std::vector<at::Tensor>& parameters;
-  // With L2 decay where the optimizer has that; zeros where the step is left out. May be changed,
-  // but not in place.
+  // With L2 decay if the optimizer uses it; zeros if the step is skipped. Elements may be replaced,
+  // but not changed in place.
   std::vector<at::Tensor> gradients;
   std::vector<std::vector<at::Tensor>> states;  // one list for each kind
   double weight_decay;
@@ -53,8 +53,8 @@ class ForeachOptimizer : public Optimizer {
   std::map<std::string, at::Tensor> state() override;
 
  protected:
-  // decay * p is added to the gradient (L2), the parameter is multiplied with 1 - lr * decay before
-  // the update (decoupled), or the optimizer's own.
+  // kL2: adds decay * p to the gradient. kDecoupled: multiplies the parameter by 1 - lr * decay
+  // before the update. kOwn: the optimizer applies decay itself.
   enum class Decay { kL2, kDecoupled, kOwn };
   struct Kind {
     const char* name;    // "exp_avg"
@@ -64,15 +64,14 @@ class ForeachOptimizer : public Optimizer {
   ForeachOptimizer(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters,
                    Decay decay, std::vector<Kind> kinds);
 
-  // Changes the group's parameters and states. Where the step is left out, gradients and `lr` are
-  // zero: a state that is multiplied with keep() and has a multiple of a gradient added to it, and
-  // a parameter from which a finite multiple of lr is taken, stay as they are.
+  // Updates the group's parameters and state. In a skipped step gradients and `lr` are zero and
+  // keep() is 1, so that running averages and parameters stay unchanged.
   virtual void update(const StepNumbers& numbers, GroupLists& group) = 0;
 
-  // Before the groups of a step.
+  // Called before the groups of a step.
   virtual void begin(const StepNumbers& /*numbers*/) {}
 
-  // A state of the whole optimizer, a 0-dim double.
+  // Adds a scalar state of the optimizer, a 0-dim double.
   at::Tensor add_number(const std::string& name, double initial);
 
  private:
@@ -82,25 +81,25 @@ class ForeachOptimizer : public Optimizer {
   std::vector<std::vector<GroupState>> states_;  // indexed by group, then kind
   at::TensorOptions number_options_;
   std::map<std::string, at::Tensor> numbers_;
-  at::Tensor steps_;  // taken so far
+  at::Tensor steps_;  // number of steps taken
 };
 
 // list[i] *= factor, a 0-dim tensor on their device.
 void multiply(const std::vector<at::Tensor>& list, const at::Tensor& factor);
 
-// average = share * average + (1 - share) * value; as it was where the step is left out, given that
-// `values` are zeros there.
+// Updates average = share * average + (1 - share) * value; in a skipped step, where `values` must
+// be zeros, it stays unchanged.
 void move_average(const StepNumbers& numbers, const std::vector<at::Tensor>& averages, double share,
                   const std::vector<at::Tensor>& values);
-// Moves running averages of value^2 likewise.
+// Updates running averages of value^2 in the same way.
 void move_squared_average(const StepNumbers& numbers, const std::vector<at::Tensor>& averages,
                           double share, const std::vector<at::Tensor>& values);
 
-// `ratio` where both norms are above zero, else 1: a 0-dim tensor.
+// Returns parameter_norm / change_norm if both are above zero, else 1: a 0-dim tensor.
 at::Tensor trust_ratio(const at::Tensor& parameter_norm, const at::Tensor& change_norm,
                        const at::Tensor& ratio);
 
-// sqrt(squares / correction) + eps, as new tensors.
+// Returns sqrt(squares / correction) + eps as new tensors.
 std::vector<at::Tensor> denominators(const std::vector<at::Tensor>& squares,
                                      const at::Tensor& correction, double eps);
 

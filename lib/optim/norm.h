@@ -7,10 +7,10 @@
 
 namespace scaletrain::optim {
 
-// Sum of the squares of all elements of `gradients`, a 0-dim double on their device; only queues
-// work on a device. Each square and each addition is in doubles, so that how a gradient is cut
-// among ranks changes nothing but the last bits of a double; where a gradient lies on several
-// ranks, one of them gives it. On a CPU the result is the same for any number of threads.
+// Returns the sum of the squares of all elements of `gradients`, a 0-dim double on their device;
+// only queues work on a device. Squares and sums are in double precision, so that sharding changes
+// only the last bits; if several ranks have the same gradient, only one contributes it. On a CPU
+// the result is the same for any number of threads.
 at::Tensor squared_norm(const std::vector<at::Tensor>& gradients);
 
 }  // namespace scaletrain::optim

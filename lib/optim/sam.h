@@ -13,16 +13,17 @@
 namespace scaletrain::optim {
 
 // Each step calls, in this order: backward at the weights, weigh(), ascend(), backward, descend().
-// All of it only queues work.
+// All of them only queue work.
 class Sam {
  public:
   Sam(const recipe::Sam& config, const std::vector<units::NamedParameter>& parameters);
 
-  // Adaptive: multiplies each element's gradient by the size of its weight. Otherwise nothing.
+  // If adaptive, multiplies each element's gradient by the magnitude of its weight; otherwise does
+  // nothing.
   void weigh();
   // Moves the weights by rho along the gradients, whose L2 norm over the whole model is `norm`.
   void ascend(const at::Tensor& norm);
-  // Gives the weights of before ascend() back, bit for bit.
+  // Restores the weights from before ascend(), bit for bit.
   void descend();
 
  private:

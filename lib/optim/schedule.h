@@ -16,13 +16,13 @@ struct ScheduleSpan {
 
 class Schedule {
  public:
-  // Durations of `config` are turned into steps with `span`.
+  // `span` converts the durations of `config` to steps.
   Schedule(const recipe::Schedule& config, double peak_lr, ScheduleSpan span);
   ~Schedule();
 
-  // Learning rate of optimizer step `step`, from 0: during the warmup peak * f, where f rises from
-  // warmup_from to 1 at its last step, (step + 1) / warmup_steps where that is 0; then the decay
-  // over the steps up to the cooldown, and what it ended with.
+  // Returns the learning rate of optimizer step `step`, from 0. During the warmup it is peak * f,
+  // where f rises from warmup_from to 1 at the last warmup step ((step + 1) / warmup_steps if
+  // warmup_from is 0); then the decay runs until the cooldown, which keeps the last value.
   double lr(std::int64_t step) const;
 
  private:
@@ -30,7 +30,8 @@ class Schedule {
   std::unique_ptr<Impl> impl_;
 };
 
-// Steps of a duration, rounded to the nearest, at least 0; minutes are not allowed here.
+// Returns the steps of a duration, rounded to the nearest, at least 0; minutes are not allowed
+// here.
 std::int64_t duration_steps(const recipe::Duration& duration, std::int64_t steps_per_epoch);
 
 }  // namespace scaletrain::optim

@@ -1,10 +1,10 @@
-// An optimizer's state in a file on a disk (Rajbhandari et al., ZeRO-Infinity, 2021, section 5.2).
+// Optimizer state in a file on disk (Rajbhandari et al., ZeRO-Infinity, 2021, section 5.2).
 //
-// While parameters are updated three portions of the state are in memory: one that is used, the
-// next one, which is read, and the one before, which is written. Otherwise its tensors are a
-// mapping of the file: who saves them reads from the disk, who restores them writes to it, through
-// the page cache, and neither needs memory for all of it. The file has no name, so that nothing is
-// left of it when the process ends in whatever way.
+// During an update three portions of the state are in memory: the current one, the next one, which
+// is being read, and the previous one, which is being written. Otherwise the tensors are a mapping
+// of the file: saving reads from the disk and restoring writes to it, through the page cache,
+// without memory for all of it. The file has no name, so that it vanishes when the process ends in
+// any way.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,26 +25,26 @@ namespace scaletrain::optim {
 
 class StateFile {
  public:
-  // Makes the folder where it is not there. Throws core::StorageError where that, or a file in it,
-  // cannot be.
+  // Creates the folder if it does not exist. Throws core::StorageError if the folder or a file in
+  // it cannot be created.
   explicit StateFile(const std::filesystem::path& folder,
                      core::AsyncFile::Way way = core::AsyncFile::Way::kAuto);
   ~StateFile();
   StateFile(const StateFile&) = delete;
   StateFile& operator=(const StateFile&) = delete;
 
-  // Adds a portion: the memory of `tensors`, contiguous ones of the host's, is in the file from
-  // here on, as long as this lives; but for what is smaller than a page, which stays. Throws
-  // core::StorageError, with the bytes, where there is no room.
+  // Adds a portion: moves the memory of `tensors`, contiguous host tensors, to the file for the
+  // lifetime of this object. Tensors smaller than a page stay in memory. Throws core::StorageError
+  // with the size if there is no room.
   void add(const std::vector<at::Tensor>& tensors);
 
-  // A step takes the portions one by one: fetch() begins to read one, which may be the one behind
-  // that which is used; enter() waits until it is there, and leave() begins to write it back. All
-  // throw core::StorageError, of what was begun before too.
+  // A step processes the portions one by one: fetch() starts to read one, which may be the one
+  // after the current one; enter() waits for it, and leave() starts to write it back. All throw
+  // core::StorageError, also for earlier operations.
   void fetch(std::size_t portion);
   void enter(std::size_t portion);
   void leave(std::size_t portion);
-  // Waits until all is written: before tensors are used outside of a step.
+  // Waits until everything is written. Call before using the tensors outside a step.
   void finish();
 
   std::int64_t bytes() const { return end_; }
@@ -53,11 +53,11 @@ class StateFile {
  private:
   struct Region {
     c10::Storage storage;
-    std::size_t place, bytes;  // in its portion
+    std::size_t place, bytes;  // within its portion
   };
   struct Portion {
     std::vector<Region> regions;
-    std::int64_t place = 0;  // in the file
+    std::int64_t place = 0;  // offset in the file
     std::size_t bytes = 0;
     std::byte* mapping = nullptr;
     std::size_t buffer = 0;
@@ -76,7 +76,7 @@ class StateFile {
   void reserve(std::size_t bytes) const;
 
   std::filesystem::path path_;  // for errors
-  int fd_ = -1;                 // the file's
+  int fd_ = -1;                 // descriptor of the file
   std::unique_ptr<core::AsyncFile> file_;
   std::vector<Portion> portions_;
   std::array<Buffer, kBuffers> buffers_;

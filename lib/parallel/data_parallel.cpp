@@ -1,8 +1,11 @@
 #include "lib/parallel/data_parallel.h"
 
+#include <torch/csrc/autograd/engine.h>
+
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <utility>
 
+#include "lib/core/process/time_ledger.h"
 #include "lib/parallel/compress/compression.h"
 
 namespace scaletrain::parallel {
@@ -18,6 +21,17 @@ std::int64_t bytes_of(const std::vector<units::NamedParameter>& parameters) {
   std::size_t bytes = 0;
   for (const units::NamedParameter& parameter : parameters) bytes += parameter.tensor.nbytes();
   return static_cast<std::int64_t>(bytes);
+}
+
+// Books the end of the backward that begins at `loss`, in which the Reducer waits for its
+// all-reduces, as exposed communication: all gradients are computed before the first callback.
+void book_wait_after_backward(const at::Tensor& loss) {
+  core::TimeLedger* const ledger = core::TimeLedger::of_thread();
+  if (ledger == nullptr || !loss.defined() || !loss.requires_grad()) return;
+  loss.register_hook([ledger](const at::Tensor& /*gradient*/) {
+    torch::autograd::Engine::get_default_engine().queue_callback(
+        [ledger] { ledger->enter(core::TimeRow::kCommunication); });
+  });
 }
 
 }  // namespace
@@ -109,6 +123,7 @@ void DataParallel::prepare_backward(const at::Tensor& loss) {
   // Without begin_micro_step(true) backward only accumulates (gradient accumulation).
   if (!impl_->reducer || !impl_->synchronize) return;
   impl_->reducer->prepare_for_backward({loss});
+  book_wait_after_backward(loss);
   impl_->exchanged_bytes += bytes_of(impl_->parameters);
 }
 

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "lib/core/process/time_ledger.h"
+
 namespace scaletrain::parallel {
 namespace {
 
@@ -18,6 +20,7 @@ struct Bucket {
 
   void wait() {
     if (exchange == nullptr) return pending.wait();
+    const core::TimeScope time(core::TimeRow::kCommunication);
     exchange->go_on();
     exchange->finish();
   }

@@ -106,7 +106,7 @@ struct Sharding {
 struct GradientExchange {
   std::optional<recipe::Compress> compress = {};
   std::uint64_t seed = 0;  // for the random draws of compression
-  bool every_step = true;  // false: local SGD (lib/parallel/sync/replica_sync.h)
+  bool every_step = true;  // false: local SGD (lib/local_sgd/weight_sync.h)
 
   // Ranks that all-reduce gradients of the same full parameters, if nothing is sharded; count() is
   // the number of ranks that the mean is taken over.

@@ -6,9 +6,10 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// async's always do. DiLoCo's do where nothing is decided or counted together between exchanges: no
-// batch.ramp, schedule.plateau, early_stopping or streamed data.order; where weights are fp32, as
-// the hub's are; and without sync.overlap, as replicas wait at the hub.
+// Replicas of async are always decoupled. Those of DiLoCo are if nothing is decided or counted
+// together between synchronizations (no batch.ramp, schedule.plateau, early_stopping or streamed
+// data.order), if weights are fp32, as in the hub, and without sync.overlap, since replicas wait at
+// the hub.
 bool replicas_are_apart(const Recipe& recipe);
 
 }  // namespace scaletrain::recipe

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <vector>
 
 #include "lib/recipe/context.h"
 #include "lib/recipe/expert.h"
@@ -117,6 +121,159 @@ void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems)
         tree, problems);
 }
 
+// Histograms need all parameters in full on rank 0.
+void check_histograms(const Recipe& recipe, const Node& tree, Problems& problems) {
+  const Log& log = recipe.log;
+  const Parallel& parallel = recipe.parallel;
+  const bool is_divided =
+      parallel.shard > 1 || parallel.pipeline > 1 || parallel.tensor > 1 || parallel.expert > 1;
+  if (!log.histograms || !is_divided) return;
+  problems.add(written_at(tree, {"log", "histograms"}), "/log/histograms",
+               "needs all parameters on rank 0, and /parallel divides them over ranks",
+               "leave it out, or train without parallel.shard, pipeline, tensor and expert");
+}
+
+// What a check reads, and where it reports.
+struct Subject {
+  const Recipe& recipe;
+  const Node& tree;
+  Problems& problems;
+};
+
+// A check between keys. It runs if the sections that it reads have no mistakes by then: a follow-up
+// of a mistake that is reported already would only confuse.
+struct Check {
+  std::vector<std::string_view> sections;
+  void (*run)(const Subject& subject);
+};
+
+// Checks that read common sections, which are examined once, before the first of the checks.
+struct CheckGroup {
+  std::vector<std::string_view> sections;
+  std::vector<Check> checks;
+};
+
+// The recipe as a whole: a mistake there may be a missing length, model or data.
+constexpr std::string_view kRoot;
+
+const std::vector<CheckGroup>& check_groups() {
+  static const std::vector<CheckGroup> groups{
+      {{},
+       {{{"/batch"}, [](const Subject& s) { check(s.recipe.batch, s.tree, s.problems); }},
+        {{"/batch"}, [](const Subject& s) { check_automatic_batch(s.recipe, s.tree, s.problems); }},
+        {{"/log"}, [](const Subject& s) { check(s.recipe.log, s.tree, s.problems); }},
+        {{"/batch", "/mix"},
+         [](const Subject& s) {
+           check(s.recipe.mix, s.recipe.batch.per_device, s.tree, s.problems);
+         }},
+        {{"/batch", "/parallel"},
+         [](const Subject& s) { check(s.recipe.parallel, s.recipe.batch, s.tree, s.problems); }},
+        {{"/log", "/parallel"},
+         [](const Subject& s) { check_histograms(s.recipe, s.tree, s.problems); }},
+        {{"/schedule"}, [](const Subject& s) { check(s.recipe.schedule, s.tree, s.problems); }},
+        {{"/precision"}, [](const Subject& s) { check_device(s.recipe, s.tree, s.problems); }}}},
+      {{kRoot, "/optimizer"},
+       {{{}, [](const Subject& s) { check(s.recipe.optimizer, s.tree, s.problems); }},
+        {{"/ema"},
+         [](const Subject& s) { check(s.recipe.ema, s.recipe.optimizer, s.tree, s.problems); }},
+        {{"/precision"},
+         [](const Subject& s) {
+           check(s.recipe.precision, s.recipe.optimizer, s.recipe.sam, s.tree, s.problems);
+         }},
+        {{},
+         [](const Subject& s) {
+           check(s.recipe.swa, s.recipe.ema.has_value(), s.recipe.optimizer, s.tree, s.problems);
+         }}}},
+      {{},
+       {{{"/parallel"},
+         [](const Subject& s) {
+           check(s.recipe.parallel, s.recipe.checkpoint, s.tree, s.problems);
+         }},
+        {{"/parallel", "/precision"},
+         [](const Subject& s) {
+           check(s.recipe.parallel, s.recipe.precision, s.tree, s.problems);
+         }},
+        {{"/parallel", "/offload"},
+         [](const Subject& s) {
+           check(s.recipe.offload, s.recipe.parallel, s.recipe.sam, s.recipe.clip, s.tree,
+                 s.problems);
+         }},
+        {{"/compress", "/sync"},
+         [](const Subject& s) { check_exchanges(s.recipe, s.tree, s.problems); }}}},
+      {{kRoot},
+       {{{"/batch", "/schedule"},
+         [](const Subject& s) { check_ramp_of_steps(s.recipe, s.tree, s.problems); }},
+        {{"/mix"},
+         [](const Subject& s) {
+           check_off_epochs(s.recipe.mix, s.recipe.length, s.tree, s.problems);
+         }}}},
+      {{kRoot, "/data"},
+       {{{}, [](const Subject& s) { check(s.recipe.data, s.tree, s.problems); }},
+        {{"/batch"},
+         [](const Subject& s) {
+           const Batch& batch = s.recipe.batch;
+           check_epoch(s.recipe.data, batch.global.value_or(batch.per_device), s.tree, s.problems);
+         }}}},
+      {{kRoot, "/model"},
+       {{{}, [](const Subject& s) { check_task(s.recipe, s.tree, s.problems); }},
+        {{}, [](const Subject& s) { check_channels(s.recipe.model, s.tree, s.problems); }},
+        {{"/loss"},
+         [](const Subject& s) {
+           check(s.recipe.loss, task_of(s.recipe), s.recipe.model.num_classes, s.tree, s.problems);
+         }},
+        {{}, [](const Subject& s) { check(s.recipe.swa, s.recipe.model, s.tree, s.problems); }},
+        {{"/recompute"},
+         [](const Subject& s) { check(s.recipe.recompute, s.recipe.model, s.tree, s.problems); }},
+        {{"/recompute", "/parallel"},
+         [](const Subject& s) {
+           check(s.recipe.parallel, s.recipe.model, s.recipe.recompute, s.tree, s.problems);
+         }},
+        {{"/precision"},
+         [](const Subject& s) { check(s.recipe.precision, s.recipe.model, s.tree, s.problems); }},
+        {{"/checkpoint"},
+         [](const Subject& s) {
+           check_best(s.recipe.checkpoint.best, task_of(s.recipe), s.recipe.ema.has_value(), s.tree,
+                      s.problems);
+         }},
+        {{"/schedule"},
+         [](const Subject& s) {
+           const std::optional<Plateau>& plateau = s.recipe.schedule.plateau;
+           if (plateau) check(*plateau, task_of(s.recipe), s.tree, s.problems);
+         }},
+        {{"/early_stopping"},
+         [](const Subject& s) {
+           check(s.recipe.early_stopping, task_of(s.recipe), s.tree, s.problems);
+         }}}},
+      {{kRoot, "/model", "/data", "/parallel", "/optimizer", "/clip"},
+       {{{}, [](const Subject& s) { check_tensor(s.recipe, s.tree, s.problems); }},
+        {{}, [](const Subject& s) { check_shared_sequences(s.recipe, s.tree, s.problems); }}}},
+      {{kRoot, "/model", "/parallel", "/optimizer", "/sync", "/compress"},
+       {{{}, [](const Subject& s) { check_experts(s.recipe, s.tree, s.problems); }}}},
+      {{kRoot, "/model", "/data"},
+       {{{}, [](const Subject& s) { check_kind(s.recipe, s.tree, s.problems); }},
+        {{}, [](const Subject& s) { check_context(s.recipe, s.tree, s.problems); }},
+        {{},
+         [](const Subject& s) {
+           check_image_size(s.recipe.model, {.size = s.recipe.data.image_size}, s.tree, s.problems);
+         }},
+        {{},
+         [](const Subject& s) {
+           check(s.recipe.data.resize_ramp, s.recipe.model, s.tree, s.problems);
+         }},
+        {{"/batch"}, [](const Subject& s) {
+           const std::optional<ResizeRamp>& ramp = s.recipe.data.resize_ramp;
+           check_batch_norm(s.recipe.model, s.recipe.batch.per_device,
+                            ramp ? ramp->from : s.recipe.data.image_size, s.tree, s.problems);
+         }}}}};
+  return groups;
+}
+
+bool are_right(const std::vector<std::string_view>& sections, const Problems& problems) {
+  return std::ranges::all_of(sections, [&](std::string_view section) {
+    return section == kRoot ? problems.none_at_root() : problems.none_under(section);
+  });
+}
+
 }  // namespace
 
 const TaskRow& task_of(const Recipe& recipe) {
@@ -124,92 +281,11 @@ const TaskRow& task_of(const Recipe& recipe) {
 }
 
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems) {
-  if (problems.none_under("/batch")) check(recipe.batch, tree, problems);
-  if (problems.none_under("/batch")) check_automatic_batch(recipe, tree, problems);
-  if (problems.none_under("/log")) check(recipe.log, tree, problems);
-  if (problems.none_under("/batch") && problems.none_under("/mix")) {
-    check(recipe.mix, recipe.batch.per_device, tree, problems);
-  }
-  if (problems.none_under("/batch") && problems.none_under("/parallel")) {
-    check(recipe.parallel, recipe.batch, tree, problems);
-  }
-  if (problems.none_under("/schedule")) check(recipe.schedule, tree, problems);
-  if (problems.none_under("/precision")) check_device(recipe, tree, problems);
-  if (has_optimizer(problems)) {
-    check(recipe.optimizer, tree, problems);
-    if (problems.none_under("/ema")) check(recipe.ema, recipe.optimizer, tree, problems);
-    if (problems.none_under("/precision")) {
-      check(recipe.precision, recipe.optimizer, recipe.sam, tree, problems);
-    }
-    check(recipe.swa, recipe.ema.has_value(), recipe.optimizer, tree, problems);
-  }
-  if (problems.none_under("/parallel")) {
-    check(recipe.parallel, recipe.checkpoint, tree, problems);
-  }
-  if (problems.none_under("/parallel") && problems.none_under("/precision")) {
-    check(recipe.parallel, recipe.precision, tree, problems);
-  }
-  if (problems.none_under("/parallel") && problems.none_under("/offload")) {
-    check(recipe.offload, recipe.parallel, recipe.sam, recipe.clip, tree, problems);
-  }
-  if (problems.none_under("/compress") && problems.none_under("/sync")) {
-    check_exchanges(recipe, tree, problems);
-  }
-  // A mistake at the root may be a missing length, model or data.
-  if (!problems.none_at_root()) return;
-  if (problems.none_under("/batch") && problems.none_under("/schedule")) {
-    check_ramp_of_steps(recipe, tree, problems);
-  }
-  if (problems.none_under("/mix")) check_off_epochs(recipe.mix, recipe.length, tree, problems);
-  if (problems.none_under("/data")) {
-    check(recipe.data, tree, problems);
-    if (problems.none_under("/batch")) {
-      const Batch& batch = recipe.batch;
-      check_epoch(recipe.data, batch.global.value_or(batch.per_device), tree, problems);
-    }
-  }
-  if (problems.none_under("/model")) {
-    check_task(recipe, tree, problems);
-    check_channels(recipe.model, tree, problems);
-    if (problems.none_under("/loss")) {
-      check(recipe.loss, task_of(recipe), recipe.model.num_classes, tree, problems);
-    }
-    check(recipe.swa, recipe.model, tree, problems);
-    if (problems.none_under("/recompute")) check(recipe.recompute, recipe.model, tree, problems);
-    if (problems.none_under("/recompute") && problems.none_under("/parallel")) {
-      check(recipe.parallel, recipe.model, recipe.recompute, tree, problems);
-    }
-    if (problems.none_under("/precision")) check(recipe.precision, recipe.model, tree, problems);
-    if (problems.none_under("/checkpoint")) {
-      check_best(recipe.checkpoint.best, task_of(recipe), recipe.ema.has_value(), tree, problems);
-    }
-    if (recipe.schedule.plateau && problems.none_under("/schedule")) {
-      check(*recipe.schedule.plateau, task_of(recipe), tree, problems);
-    }
-    if (problems.none_under("/early_stopping")) {
-      check(recipe.early_stopping, task_of(recipe), tree, problems);
-    }
-  }
-  if (problems.none_under("/model") && problems.none_under("/data") &&
-      problems.none_under("/parallel") && problems.none_under("/optimizer") &&
-      problems.none_under("/clip")) {
-    check_tensor(recipe, tree, problems);
-    check_shared_sequences(recipe, tree, problems);
-  }
-  if (problems.none_under("/model") && problems.none_under("/parallel") &&
-      problems.none_under("/optimizer") && problems.none_under("/sync") &&
-      problems.none_under("/compress")) {
-    check_experts(recipe, tree, problems);
-  }
-  if (problems.none_under("/model") && problems.none_under("/data")) {
-    check_kind(recipe, tree, problems);
-    check_context(recipe, tree, problems);
-    check_image_size(recipe.model, {.size = recipe.data.image_size}, tree, problems);
-    check(recipe.data.resize_ramp, recipe.model, tree, problems);
-    if (problems.none_under("/batch")) {
-      const std::optional<ResizeRamp>& ramp = recipe.data.resize_ramp;
-      check_batch_norm(recipe.model, recipe.batch.per_device,
-                       ramp ? ramp->from : recipe.data.image_size, tree, problems);
+  const Subject subject{.recipe = recipe, .tree = tree, .problems = problems};
+  for (const CheckGroup& group : check_groups()) {
+    if (!are_right(group.sections, problems)) continue;
+    for (const Check& check : group.checks) {
+      if (are_right(check.sections, problems)) check.run(subject);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Checks between keys, made once each key is right by itself.
+// Checks of combinations of keys, after each key was checked by itself.
 #pragma once
 
 #include "lib/recipe/catalog/task.h"
@@ -9,10 +9,10 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// The task that is named, or the model's.
+// Returns the task in the recipe, or the model's default task.
 const TaskRow& task_of(const Recipe& recipe);
 
-// Adds to `problems` what does not; `tree` is where `recipe` was read from.
+// Adds a problem for each invalid combination; `tree` is the source of `recipe`.
 void check_between_keys(const Recipe& recipe, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -7,8 +7,8 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// Adds a problem where the model or its task has no sequences that so many ranks can share, naming
-// numbers that fit, and for what does not go with it.
+// Adds a problem, with valid numbers, if the sequences of the model cannot be divided among this
+// number of ranks, and for options that do not work with context parallelism.
 void check_shared_sequences(const Recipe& recipe, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -6,11 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/text/cli_app.h"
 #include "lib/recipe/sections/data/data.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
 
 namespace scaletrain::recipe {
 

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::recipe {
 

@@ -1,7 +1,7 @@
-// The typed recipe: what a person wrote, with defaults, checked, paths absolute.
+// The typed recipe: the user's settings with defaults, checked, with absolute paths.
 //
-// Made by load_recipe (lib/recipe/load.h) and trusted from then on. Key names of the JSON are the
-// member names; what stands in a section, its file in lib/recipe/sections/ says.
+// load_recipe() (lib/recipe/load.h) makes it; other code trusts it. Members have the names of the
+// JSON keys; files in lib/recipe/sections/ describe the sections.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ namespace scaletrain::recipe {
 
 struct Recipe {
   std::string name;
-  std::vector<std::string> description;  // lines for readers, kept in the resolved recipe
+  std::vector<std::string> description;  // free text, kept in the resolved recipe
   std::uint64_t seed = 0;
-  std::string task;  // tasks.def; the model's
+  std::string task;  // a name in tasks.def; default: the model's
   Model model;
   Data data;
   Batch batch;
@@ -65,11 +65,12 @@ struct Recipe {
   Storage storage;
   Log log;
   std::optional<Profile> profile;
-  std::int64_t threads = 0;     // intra-op threads per rank; 0: cores / local ranks
-  bool deterministic = false;   // on a GPU: deterministic kernels, so that a resume is bit for bit
+  std::int64_t threads = 0;  // intra-op threads per rank; 0: cores / local ranks
+  bool deterministic =
+      false;  // on a GPU: deterministic kernels, so that a resume is bitwise identical
   std::string device = "auto";  // "auto", "cpu", "cuda"
   Dist dist;
-  std::string worker;  // a worker program of somebody's own, absolute; "": ours
+  std::string worker;  // path of a custom worker program; "": the standard one
   std::string output;  // the run's folder, absolute
 };
 

@@ -1,4 +1,4 @@
-// Brings back a checkpoint from the memory of nodes.
+// Restores a checkpoint from the memory of other nodes (peer checkpoints).
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace scaletrain::replica {
 struct Fetched {
   std::filesystem::path checkpoint;
   std::int64_t step = 0;
-  std::vector<std::string> nodes;  // the places that gave files
+  std::vector<std::string> nodes;  // nodes that provided files
 };
 
-// Copies the newest that is newer than `beyond` and whole into `checkpoints`, each file from a node
-// whose copy has the sum that the manifest says; nullopt: there is none. Damaged or missing files
-// and unresponsive nodes are reported, and the next node is tried. Throws core::StorageError where
-// the folder cannot be written.
+// Copies the newest complete checkpoint after step `beyond` into `checkpoints`, each file from a
+// node whose copy matches the manifest's checksum; nullopt if there is none. Damaged or missing
+// files and unresponsive nodes are reported, and the next node is tried. Throws core::StorageError
+// if the folder cannot be written.
 std::optional<Fetched> fetch_newest(core::Disk& disk, const std::vector<Address>& nodes,
                                     const std::filesystem::path& checkpoints, std::int64_t beyond,
                                     const std::function<void(const std::string&)>& report,

@@ -1,4 +1,4 @@
-// The end of a save in the memory of nodes.
+// Completes a save in the memory of other nodes.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace scaletrain::replica {
 // Result of replicating a checkpoint.
 struct Replicated {
   int nodes = 0;           // number of nodes that hold files of it
-  std::int64_t bytes = 0;  // in all of them together
+  std::int64_t bytes = 0;  // total over all nodes
 };
 
-// Declares `save` whole on those of `nodes` that hold files of it, where each file of its manifest
-// lies on two of them at least. Throws core::StorageError naming a file that does not.
+// Marks `save` as complete on the `nodes` that hold files of it. Each file of its manifest must be
+// on at least two of them. Throws core::StorageError naming a file that is not.
 Replicated finish_save(std::vector<Peer>& nodes, const std::string& save,
                        const format::Manifest& manifest);
 

@@ -1,4 +1,4 @@
-// Another node's memory, as a client of its server (lib/replica/server.h) sees it.
+// Client of another node's peer-checkpoint server (lib/replica/server.h).
 #pragma once
 
 #include <atomic>
@@ -25,33 +25,33 @@ struct Holding {
 
 struct Patience {
   std::chrono::milliseconds connect{5000};
-  std::chrono::milliseconds answer{20'000};  // without anything that moves
+  std::chrono::milliseconds answer{20'000};  // longest time without any data
 };
 
-// One thread at a time. Connects when it is first asked for something, and anew after an error.
-// Everything throws core::StoppedError where the node cannot be reached, does not answer or
-// refuses.
+// Used by one thread at a time. Connects at the first request, and again after an error. All
+// functions throw core::StoppedError if the node cannot be reached, does not answer or refuses.
 class Peer {
  public:
-  // `gives_up` ends every wait soon after it became true; it outlives this.
+  // `gives_up` ends every wait soon after it becomes true; it must outlive this object.
   Peer(Address address, const std::atomic<bool>& gives_up, Patience patience = {});
 
   const std::string& place() const { return place_; }  // "the memory of node HOST"
 
-  // One file: begin, its bytes in pieces, end, which returns when the node has all of it.
+  // Sends one file: begin, its bytes in pieces, end. end_file() returns when the node has all of
+  // it.
   void begin_file(const std::string& save, std::int64_t step, const std::string& name);
   void send(std::span<const std::byte> bytes);
   void end_file();
 
-  // The save is whole.
+  // Marks the save as complete.
   void finish(const std::string& save, std::int64_t step, const std::string& manifest);
 
   Holding list();
 
-  // Returns the last step that rank 0 has begun, as far as the node knows.
+  // Returns the last step that rank 0 has begun, as known to the node.
   std::int64_t reported_step();
 
-  // Hands a file to `take`, piece by piece.
+  // Passes a file to `take` in pieces.
   void get(const std::string& save, const std::string& name,
            const std::function<void(std::span<const std::byte>)>& take);
 

@@ -14,11 +14,11 @@
 
 namespace scaletrain::replica {
 
-// 64 lower-case hexadecimal digits that nobody can guess, from the system's generator. Throws
-// core::InternalError where there is none.
+// Returns 64 random lower-case hexadecimal digits from the system's generator. Throws
+// core::InternalError if it has none.
 std::string random_digits();
 
-// The text of the file in memory `fd`, from its beginning; "" where there is none.
+// Returns the text of the in-memory file `fd`; "" if there is none.
 std::string read_secret_of(std::optional<int> fd);
 
 // HMAC-SHA256 (RFC 2104) as 64 lower-case hexadecimal digits.
@@ -38,7 +38,7 @@ class Session {
 
   const std::string& client_proof() const { return client_proof_; }
   const std::string& server_proof() const { return server_proof_; }
-  // The HMAC of the next request's line.
+  // Returns the HMAC of the next request's line.
   std::string seal_next(std::string_view line);
 
  private:
@@ -46,7 +46,7 @@ class Session {
   std::uint64_t requests_ = 0;
 };
 
-// The HMAC of a manifest by which the save `save` of `step` counts.
+// Returns the HMAC that makes a manifest valid for the save `save` of `step`.
 std::string seal_manifest(std::string_view secret, std::string_view save, std::int64_t step,
                           std::string_view manifest);
 

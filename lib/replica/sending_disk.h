@@ -1,7 +1,8 @@
-// A disk whose files, where they belong to a checkpoint that is being written, go to the memory of
-// nodes too, as they are written.
+// A disk that also sends the files of a checkpoint to the memory of other nodes while it writes
+// them.
 //
-// A file that a node refuses is not a disk error: that node gets no more of this checkpoint.
+// If a node refuses a file, this is not a disk error: that node gets no more files of this
+// checkpoint.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@
 
 namespace scaletrain::replica {
 
-// One thread at a time, but for give_up.
+// Used by one thread at a time, except give_up().
 class SendingDisk : public core::Disk {
  public:
   SendingDisk(core::Disk& disk, const std::vector<Address>& nodes, Patience patience = {});
@@ -38,7 +39,7 @@ class SendingDisk : public core::Disk {
   std::int64_t free_bytes(const std::filesystem::path& path) override {
     return disk_.free_bytes(path);
   }
-  // The file is read: other nodes have no earlier one.
+  // Reads the file and sends it, since other nodes may not have the earlier one.
   void link_file(const std::filesystem::path& file, const std::filesystem::path& name) override;
 
   // Name of the save written last, and the reasons why nodes lack parts of it ("PLACE: WHY"), each
@@ -46,14 +47,14 @@ class SendingDisk : public core::Disk {
   const std::string& save() const { return save_; }
   std::vector<std::string> lacks() const;
 
-  // Ends every wait for a node, from any thread, now and later.
+  // Ends every current and later wait for a node, from any thread.
   void give_up() { gives_up_ = true; }
 
  private:
   class File;
   struct Node {
     Peer peer;
-    std::string lack{};  // why it gets no more of this save
+    std::string lack{};  // reason why it gets no more of this save
   };
   bool enter(const std::filesystem::path& path);  // true if the file is sent to other nodes
   template <class Talk>

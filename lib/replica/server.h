@@ -1,15 +1,16 @@
-// Puts a shelf at the disposal of other nodes, over TCP, for clients that know the job's secret.
+// Serves the peer-checkpoint store (Shelf) to other nodes over TCP, for clients that know the job's
+// secret.
 //
-// The server says "CHALLENGE", the client "CHALLENGE PROOF", the server "PROOF"
-// (lib/replica/secret.h). A request is a line "HMAC REQUEST ...", its answer a line that begins
-// with "ok" or says why not:
-//   put SAVE STEP NAME     then pieces, each a 32-bit number of bytes and these, 0 at the end
-//   finish SAVE STEP BYTES HMAC   then the manifest, whose HMAC that is
-//   reported               the answer goes on: STEP, the last that rank 0 has begun
-//   list                   the answer goes on: BYTES, then so many of JSON
-//   get SAVE NAME          the answer goes on: BYTES, then the file
-// A manifest of a step that rank 0 has not reached is refused. A file counts when all of it has
-// come; one whose connection is lost before is dropped.
+// The server sends "CHALLENGE", the client "CHALLENGE PROOF", the server "PROOF"
+// (lib/replica/secret.h). A request is a line "HMAC REQUEST ...". Its answer is a line that begins
+// with "ok" or gives the reason for a refusal:
+//   put SAVE STEP NAME     followed by pieces, each a 32-bit size and its bytes; size 0 ends
+//   finish SAVE STEP BYTES HMAC   followed by the manifest, whose HMAC this is
+//   reported               answer: STEP, the last step that rank 0 has begun
+//   list                   answer: BYTES, then a JSON text of that size
+//   get SAVE NAME          answer: BYTES, then the file
+// A manifest of a step that rank 0 has not reached is refused. A file counts once it is complete;
+// it is dropped if its connection is lost before.
 #pragma once
 
 #include <atomic>
@@ -30,14 +31,14 @@
 namespace scaletrain::replica {
 
 // Returns the last step that rank 0 has begun. Called from several threads. Throws core::Error if
-// it cannot be found out.
+// it cannot be determined.
 using ReportedStep = std::function<std::int64_t()>;
 
 class Server {
  public:
-  // Listens on a free port of the addresses of `hosts`, of the loopback interface where there are
-  // none, and starts its threads: nobody may fork meanwhile. Without `reported`, manifests of any
-  // step are accepted. Throws core::InternalError where no port is free.
+  // Listens on a free port of the addresses of `hosts`, or of the loopback interface if there are
+  // none, and starts its threads: do not fork meanwhile. Without `reported`, manifests of any step
+  // are accepted. Throws core::InternalError if no port is free.
   Server(Shelf& shelf, std::string secret, const std::vector<std::string>& hosts = {},
          ReportedStep reported = {});
   ~Server();  // ends all connections and joins the threads
@@ -64,7 +65,7 @@ class Server {
   int port_ = 0;
   std::vector<core::Descriptor> sockets_;
   std::atomic<bool> ends_ = false;
-  std::list<std::unique_ptr<Guest>> guests_;  // the listening thread's
+  std::list<std::unique_ptr<Guest>> guests_;  // used by the listening thread only
   std::thread thread_;
 };
 

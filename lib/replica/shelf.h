@@ -1,9 +1,9 @@
-// Files of checkpoints in this process's memory, for other nodes: of the newest save that is whole
-// and of one more, the one under way or the one before.
+// Peer-checkpoint store: checkpoint files of other nodes in this process's memory, of the newest
+// complete save and of one more, either a running or an older one.
 //
-// A save is known by a name that the ranks that write it have in common. It is whole when its
-// manifest is there, which is put last, by who knows that all files are where they belong. The
-// files are memory without a name in any folder: they are gone with the process.
+// All writing ranks use the same name for a save. A save is complete when its manifest has arrived,
+// which is sent last, once all files are stored. The files are anonymous memory: they vanish with
+// the process.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@
 
 namespace scaletrain::replica {
 
-// A file in memory. It is filled by one thread, then read by any.
+// A file in memory, written by one thread, then read by any.
 class HeldFile {
  public:
-  // Counts its bytes in `held`, of which there may be `most`.
+  // Adds its size to `held`, whose limit is `most`.
   HeldFile(std::shared_ptr<std::atomic<std::int64_t>> held, std::int64_t most);
   ~HeldFile();
   HeldFile(const HeldFile&) = delete;
   HeldFile& operator=(const HeldFile&) = delete;
 
-  // Throws core::OutOfMemoryError where there would be more than the most, or none is left.
+  // Throws core::OutOfMemoryError beyond the limit, or if the system has no memory.
   void append(std::span<const std::byte> bytes);
   // Copies the `into.size()` bytes from `begin` on, which must exist.
   void read(std::int64_t begin, std::span<std::byte> into) const;
@@ -46,35 +46,35 @@ class HeldFile {
 struct HeldSave {
   std::string name;
   std::int64_t step = 0;
-  std::string manifest = {};                       // "": it is not whole
+  std::string manifest = {};                       // "": the save is not complete
   std::string seal = {};                           // seal of the manifest (lib/replica/secret.h)
-  std::map<std::string, std::int64_t> files = {};  // their bytes
+  std::map<std::string, std::int64_t> files = {};  // size of each file
 };
 
-// Any thread may call anything.
+// All functions may be called from any thread.
 class Shelf {
  public:
-  // Holds at most so many bytes.
+  // `most_bytes`: limit of all files together.
   explicit Shelf(std::int64_t most_bytes);
 
   std::int64_t most_bytes() const { return most_; }
   std::int64_t held_bytes() const { return *held_; }
 
-  // An empty file that is nowhere yet. The first of a save that is not held makes room: of all
-  // others the newest whole one stays.
+  // Creates an empty file that belongs to no save yet. The first file of a new save makes room: of
+  // the other saves only the newest complete one stays.
   std::shared_ptr<HeldFile> begin(const std::string& save, std::int64_t step);
-  // It is a file of that save from now on, in place of an earlier one. One whose save is not held
-  // any more is dropped.
+  // Adds or replaces a file of a save; ignored if the save was removed.
   void put(const std::string& save, const std::string& name, std::shared_ptr<const HeldFile> file);
-  // The save is whole.
+  // Marks the save as complete.
   void finish(const std::string& save, std::int64_t step, const std::string& manifest,
               const std::string& seal);
 
-  // The oldest first.
+  // Returns all saves, oldest first.
   std::vector<HeldSave> list() const;
-  // Null if it is not held. If two saves have that name, returns the file of the newer one.
+  // Returns the file, or null if it is not stored. If two saves have that name, returns the file of
+  // the newer one.
   std::shared_ptr<const HeldFile> find(const std::string& save, const std::string& name) const;
-  // A run goes on from `step`: what lies beyond is of another history.
+  // Removes saves after `step`, from which a run resumes: they belong to an abandoned history.
   void forget_beyond(std::int64_t step);
 
  private:

@@ -1,5 +1,5 @@
-// A connection between a node that keeps pieces of checkpoints and one that puts or reads them:
-// lines of text, and bytes whose number a line or a number has said.
+// Connection between a peer-checkpoint server and its clients: lines of text, and data whose size
+// was sent before.
 #pragma once
 
 #include <atomic>
@@ -14,27 +14,28 @@
 
 namespace scaletrain::replica {
 
-inline constexpr std::size_t kPieceBytes = 1 << 20;  // in which files go over it, at most
+inline constexpr std::size_t kPieceBytes = 1 << 20;  // largest piece of a file
 
 class Wire {
  public:
-  // `fd` does not block. `place` is the other end, for messages; `gives_up` ends every wait soon
-  // after it became true.
+  // `fd` is non-blocking. `place` names the other end in messages; `gives_up` ends every wait soon
+  // after it becomes true.
   Wire(core::Descriptor fd, std::string place, std::chrono::milliseconds patience,
        const std::atomic<bool>& gives_up);
 
-  // All throw core::StoppedError where the connection is lost or nothing moves for `patience`.
+  // All throw core::StoppedError if the connection is lost or no data moves for `patience`.
   void send(std::span<const std::byte> bytes);
   void send(std::string_view text);
   void send_size(std::uint32_t size);
   void receive(std::span<std::byte> bytes);
   std::string receive_text(std::size_t bytes);
   std::uint32_t receive_size();
-  // Up to a newline, which is not part of it; a line of more than 64 KiB is a lost connection.
+  // Receives text up to a newline, which is removed; a line of more than 64 KiB counts as a lost
+  // connection.
   std::string receive_line();
 
-  // Waits without an end until the other end says something; false: it has closed the connection,
-  // or `gives_up`.
+  // Waits without a timeout until the other end sends something; false if it has closed the
+  // connection, or `gives_up`.
   bool wait();
 
  private:

@@ -1,5 +1,5 @@
-// A remote object in large pieces, the last few of which are kept: for readers that go through it
-// with small reads, more or less from the front to the end.
+// Reads a remote object in large pieces and keeps the last few: for callers that make small reads,
+// mostly from front to end.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ namespace scaletrain::storage {
 
 class BlockReader {
  public:
-  // Keeps `kept` pieces, at least two. `object` must outlive it.
+  // Keeps `kept` pieces, at least two. `object` must outlive this object.
   explicit BlockReader(const Object& object, std::size_t kept = 2,
                        std::int64_t piece_bytes = 8 << 20);
-  ~BlockReader();  // waits for the piece that is fetched ahead
+  ~BlockReader();  // waits for the piece that is being prefetched
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
 
-  // As Object::read, any thread. A piece is asked for once while it is kept; after two that follow
-  // each other the next one is fetched ahead.
+  // Reads like Object::read(); any thread. A piece is requested once while it is kept; after two
+  // consecutive pieces the next one is prefetched.
   void read(std::int64_t offset, std::span<std::byte> out) const;
 
  private:
@@ -42,7 +42,7 @@ class BlockReader {
   std::size_t kept_;
   std::int64_t bytes_, piece_bytes_;
   mutable std::mutex mutex_;
-  mutable std::deque<Piece> pieces_;  // in the order in which they were asked for
+  mutable std::deque<Piece> pieces_;  // in the order of the requests
 };
 
 }  // namespace scaletrain::storage

@@ -1,11 +1,11 @@
-// Remote objects as local files of this node, shared by its ranks and by jobs.
+// Cache of remote objects on this node's disk, shared by its ranks and by jobs.
 //
-// An entry belongs to one version of an object (path, size, ETag), so one that was replaced is
-// fetched anew. It is fetched once, whoever asks first; its MD5 is compared with what the server
-// says, and its own hash before the first read of every process. The least recently used entries
-// are removed where there is no room; a reader whose entry is removed fetches it again.
+// An entry belongs to one version of an object (path, size, ETag), so a replaced object is
+// downloaded again. The first process that needs an object downloads it; its MD5 is compared with
+// the server's, and its own hash before the first read of every process. If room is needed, the
+// least recently used entries are removed; a reader of a removed entry downloads it again.
 //
-// A compressed tar (lib/core/text/compressed_name.h), local or remote, is kept decompressed.
+// Compressed tars (lib/core/text/compressed_name.h), local or remote, are stored decompressed.
 #pragma once
 
 #include <algorithm>
@@ -29,18 +29,18 @@ namespace scaletrain::storage {
 
 class Cache {
  public:
-  // `patience_s`: how long another process may take without writing a byte; `sharers`: how many
-  // processes of this job share the folder. Throws core::StorageError where the folder cannot be
-  // made.
+  // `patience_s`: longest time that another process may take without writing a byte; `sharers`:
+  // number of processes of this job that share the folder. Throws core::StorageError if the folder
+  // cannot be created.
   Cache(std::filesystem::path folder, std::int64_t max_bytes, double patience_s, int sharers = 1);
-  ~Cache();  // ends the fetching ahead
+  ~Cache();  // stops prefetching
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  // `path` of `origin`, read from this node's disk; fetched now where it is not there. An object
-  // that is larger than the whole cache is read from the origin. `origin` and the cache must
-  // outlive the object. Any thread. Throws what the origin throws, and core::DataError for a
-  // compressed tar that is damaged or, decompressed, larger than the whole cache.
+  // Opens `path` of `origin` from this node's disk, downloading it if needed. An object larger than
+  // the cache is read from the origin. `origin` and the cache must outlive the object. Any thread.
+  // Throws the errors of the origin, and core::DataError for a compressed tar that is damaged or
+  // larger than the cache when decompressed.
   std::unique_ptr<Object> open(const Storage& origin, const std::string& path);
 
   struct Wanted {

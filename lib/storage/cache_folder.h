@@ -1,10 +1,10 @@
-// A folder of whole files by key with a limit on their size, shared by processes of one machine
+// A folder of complete files by key with a size limit, shared by the processes of one machine
 // (docs/reference/formats/cache.md).
 //
-// KEY.data holds the bytes; KEY.json, written after it and removed before it, says that they are
-// whole and what their hash is. KEY.part is being written by the process that has it locked; the
-// lock goes with the process, so a part that nobody has locked was left behind. Nothing is synced:
-// after a crash of the machine the hash shows what was lost, and it is fetched again.
+// KEY.data has the bytes; KEY.json, written after it and removed before it, marks it as complete
+// and has its hash. KEY.part is being written by the process that holds its lock; an unlocked part
+// was left by a process that ended. Nothing is synced: after a crash of the machine the hash
+// reveals lost data, which is downloaded again.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +22,27 @@ namespace scaletrain::storage {
 
 struct CacheEntry {
   std::int64_t bytes = 0;
-  std::string hash;  // XXH3-64 of blocks of 1 MiB, each seeded with that of the one before
+  std::string hash;  // XXH3-64 of blocks of 1 MiB, each seeded with the previous hash
 
   bool operator==(const CacheEntry&) const = default;
 };
 
 class CacheFolder {
  public:
-  // Makes the folder. Throws core::StorageError.
+  // Creates the folder. Throws core::StorageError.
   CacheFolder(std::filesystem::path folder, std::int64_t max_bytes);
 
   std::filesystem::path data_path(const std::string& key) const {
     return folder_ / (key + ".data");
   }
 
-  // nullopt where there is none, or none that is whole.
+  // Returns nullopt if there is no complete entry.
   std::optional<CacheEntry> find(const std::string& key) const;
 
   // True if the bytes of KEY.data match the hash of the entry.
   bool verify(const std::string& key, const CacheEntry& entry) const;
 
-  // Now it was used: the entry that was not used for the longest time is removed first.
+  // Marks the entry as used now: the least recently used entry is removed first.
   void touch(const std::string& key) const;
 
   void remove(const std::string& key) const;
@@ -51,10 +51,10 @@ class CacheFolder {
   bool fits(std::int64_t bytes) const { return bytes <= max_bytes_; }
   std::int64_t max_bytes() const { return max_bytes_; }
 
-  // Removes entries where one became larger than room was made for.
+  // Removes entries if one has become larger than the room made for it.
   void keep_within_limit() const;
 
-  // Writes one entry; gone without publish() there is none.
+  // Writes one entry; destroying it without publish() discards the entry.
   class Writer {
    public:
     Writer(Writer&&) noexcept = default;
@@ -71,7 +71,7 @@ class CacheFolder {
 
     const CacheFolder* folder_ = nullptr;
     std::string key_;
-    core::Descriptor lock_;  // none once it is published
+    core::Descriptor lock_;  // empty after publish()
     std::unique_ptr<core::DiskFile> file_;
     std::vector<std::byte> block_;
     CacheEntry entry_;
@@ -82,7 +82,8 @@ class CacheFolder {
   // or thread writes this entry, or others that leave no room for it.
   std::optional<Writer> begin(const std::string& key, std::int64_t bytes) const;
 
-  // Bytes that another one has written of the entry so far; -1 where nobody writes it.
+  // Returns the bytes that another process or thread has written of the entry so far; -1 if none is
+  // writing it.
   std::int64_t being_written(const std::string& key) const;
 
   // Returns the sum over all entries being written; 0 if there are none.

@@ -1,4 +1,4 @@
-// The digests that object stores ask for.
+// Digests that object stores require.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace scaletrain::storage {
 
-// HMAC-SHA-256 (RFC 2104), 32 raw bytes.
+// Returns the HMAC-SHA-256 (RFC 2104) as 32 raw bytes.
 std::string hmac_sha256(std::string_view key, std::string_view text);
 
-// MD5, as in the ETag of an object that was put in one part.
+// MD5, as in the ETag of an object uploaded in one part.
 class Md5 {
  public:
   Md5();

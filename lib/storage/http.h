@@ -1,4 +1,4 @@
-// http:// and https:// objects of any server that knows ranges; read only.
+// Read-only storage for http:// and https:// objects on any server that supports ranges.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace scaletrain::storage {
 
-// `caller` must outlive it.
+// `caller` must outlive the result.
 std::unique_ptr<Storage> make_http_storage(const HttpCaller& caller);
 
 }  // namespace scaletrain::storage

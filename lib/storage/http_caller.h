@@ -1,6 +1,6 @@
-// Requests with patience: a try that fails in a way that may pass is made again, with capped
-// exponential back-off and full jitter (Brooker, "Exponential Backoff And Jitter", AWS, 2015),
-// until a budget of time is used up.
+// HTTP requests with retries: a try that fails for a possibly transient reason is repeated with
+// capped exponential back-off and full jitter (Brooker, "Exponential Backoff And Jitter", AWS,
+// 2015), until a time limit.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ namespace scaletrain::storage {
 struct HttpCall {
   std::string place;                       // for messages: shown_path()
   std::function<HttpRequest()> make = {};  // called anew for every try
-  std::vector<long> expected = {};         // statuses that are answers: 404, 412, ...
+  std::vector<long> expected = {};         // statuses that are returned: 404, 412, ...
   HttpClient::Fault fault = {};            // checks a 2xx response, which is retried if faulty
   // Called after status 400, 401 or 403; true if the credentials have changed.
   std::function<bool()> renew = {};
@@ -33,15 +33,16 @@ class HttpCaller {
  public:
   explicit HttpCaller(const recipe::Storage& settings);
 
-  // A sound 2xx or expected answer; any thread. Throws AbsentError: 404 or 410; core::DataError:
-  // 416 or 412; ForbiddenError; core::StorageError: what remains after the retries.
+  // Returns a valid 2xx or expected response; any thread. Throws AbsentError for 404 or 410,
+  // core::DataError for 416 or 412, ForbiddenError, and core::StorageError for errors that remain
+  // after the retries.
   HttpResponse call(const HttpCall& call) const;
 
-  // Ends every call under way; later ones fail.
+  // Ends every running call; later ones fail.
   void cancel();
 
  private:
-  // False when `patience_s` is used up.
+  // Returns false when `patience_s` is used up.
   bool wait(int failures, double elapsed_s, double patience_s,
             const std::string& retry_after) const;
 
@@ -52,7 +53,7 @@ class HttpCaller {
   mutable std::minstd_rand random_;
 };
 
-// <Code> and <Message> of an S3 error, "AccessDenied: ..."; "" where there are none.
+// Returns <Code> and <Message> of an S3 error, "AccessDenied: ..."; "" if there are none.
 std::string error_text(const HttpResponse& response);
 
 }  // namespace scaletrain::storage

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/core/text/lookup.h"
+
 namespace scaletrain::storage {
 namespace {
 
@@ -41,10 +43,7 @@ std::size_t on_header(char* data, std::size_t size, std::size_t count, void* con
   if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // drops those of a redirect
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return line.size();
-  std::string name(line.substr(0, colon));
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string name = core::lower_case(line.substr(0, colon));
   const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
   const std::size_t end = line.find_last_not_of(" \t\r\n");
   const bool is_empty = begin == std::string_view::npos || end < begin;

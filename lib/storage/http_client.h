@@ -1,5 +1,5 @@
-// One HTTP request over libcurl, tried once. A connection is kept for the next request where its
-// answer was sound.
+// Makes one HTTP request with libcurl, without retries. The connection is reused if the response
+// was valid.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct HttpRequest {
   std::string url;             // encoded
   std::map<std::string, std::string> headers;
   std::string_view body;          // body of a PUT or POST; must outlive the request
-  std::span<std::byte> out;       // GET: takes the body of an answer 206, or 200
+  std::span<std::byte> out;       // GET: receives the body of a 206 or 200 response
   bool follow_redirects = false;  // to http and https
 };
 
@@ -29,15 +29,15 @@ struct HttpResponse {
   long status = 0;
   std::map<std::string, std::string> headers;  // lower-case names
   std::size_t received = 0;                    // bytes in `out`
-  bool too_long = false;                       // more came than `out` takes, and was left
-  std::string body;                            // response body, unless it went to `out`
+  bool too_long = false;  // the body was longer than `out`; the rest was discarded
+  std::string body;       // response body, unless it went to `out`
 
-  // "" where there is no such header.
+  // Returns a header; "" if it is absent.
   std::string header(const std::string& lower_case_name) const;
 };
 
-// No sound answer came: no connection, cut, stalled, cancelled, no HTTP, not what was asked for.
-// Worth another try unless `hopeless`.
+// No valid response: no connection, connection lost, stalled, cancelled, not HTTP, or another range
+// than requested. Worth another try unless `hopeless`.
 struct TransferError : std::runtime_error {
   TransferError(const std::string& text, bool is_hopeless)
       : std::runtime_error(text), hopeless(is_hopeless) {}
@@ -48,7 +48,7 @@ class HttpClient {
  public:
   struct Timeouts {
     std::chrono::milliseconds connect{10'000};
-    std::chrono::seconds stall{30};  // so long below 4 KiB/s
+    std::chrono::seconds stall{30};  // longest time below 4 KiB/s
   };
   // `ca_file`: certificates to trust instead of the system's; "": the system's.
   explicit HttpClient(Timeouts timeouts, std::string ca_file = "");
@@ -59,10 +59,10 @@ class HttpClient {
   // Returns why a response must not be used at all; "" if it is valid.
   using Fault = std::function<std::string(const HttpResponse&)>;
 
-  // Any thread, several at once. Throws TransferError, for an answer that `fault` refuses too.
+  // Any thread, several at once. Throws TransferError, also for a response that `fault` rejects.
   HttpResponse perform(const HttpRequest& request, const Fault& fault) const;
 
-  // Every request under way, and every later one, ends with a TransferError.
+  // Ends every running and later request with a TransferError.
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
 

@@ -1,5 +1,5 @@
-// "pipe:COMMAND": what a shell command writes to its standard output, as in WebDataset. It is read
-// from the front to the end only; with a cache (lib/storage/cache.h) it becomes a file.
+// "pipe:COMMAND": reads the standard output of a shell command, as in WebDataset, only from front
+// to end; with a cache (lib/storage/cache.h) it becomes a file.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace scaletrain::storage {
 
-// A command that writes nothing for `stall` fails. Only stream() is there; everything else is
-// core::DataError. The end of the stream is the end of the command with status 0: any other end is
+// A command that writes nothing for `stall` fails. Supports only stream(); other functions throw
+// core::DataError. The stream ends when the command ends with status 0; any other end is
 // core::StorageError.
 std::unique_ptr<Storage> make_pipe_storage(std::chrono::seconds stall);
 

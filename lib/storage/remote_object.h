@@ -1,4 +1,4 @@
-// An object behind HTTP: ranges of one version of it, checked against what was promised.
+// A remote object over HTTP: reads ranges of one version of it and detects changes.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,23 @@
 
 namespace scaletrain::storage {
 
-// How one object is asked for: `request` makes a GET with these headers, signed where needed.
+// Makes the GET requests for one object: `request` adds these headers and signs if needed.
 struct RemotePath {
   std::string place;
   std::function<HttpRequest(const std::map<std::string, std::string>& headers)> request;
-  bool etag_is_md5 = false;  // unless the object was put in parts or is encrypted with a key
+  bool etag_is_md5 = false;  // false if uploaded in parts or encrypted with a key
   std::function<bool()> renew = {};
   std::string forbidden_remedy = {};
 };
 
-// Asks for the first byte, to learn size, ETag and time. Every later range is asked for with
-// If-Match, its ETag and Content-Range are compared, and an object that was replaced is
-// core::DataError. `caller` must outlive the object.
-// A server that sends whole objects only gives one that cannot be read by ranges.
+// Requests the first byte, to learn size, ETag and time. Every later range is requested with
+// If-Match, its ETag and Content-Range are compared, and a replaced object is core::DataError. If
+// the server sends only complete objects, the result cannot be read by ranges. `caller` must
+// outlive the object.
 std::unique_ptr<Object> open_remote(const HttpCaller& caller, RemotePath path);
 
-// The object from the front; from such a server it is taken whole, and stays in memory meanwhile.
+// Streams the object from the front; if the server sends only complete objects, it is downloaded
+// into memory.
 std::unique_ptr<Stream> stream_remote(const HttpCaller& caller, RemotePath path);
 
 }  // namespace scaletrain::storage

@@ -1,4 +1,4 @@
-// s3://bucket/key: Amazon S3 and what speaks its protocol; gs:// by Google's interoperable XML API.
+// s3://bucket/key: Amazon S3 and compatible stores; gs:// through Google's interoperable XML API.
 #pragma once
 
 #include <functional>
@@ -15,21 +15,21 @@ namespace scaletrain::storage {
 // A server's address, parsed.
 struct S3Endpoint {
   std::string scheme;  // "http" or "https"
-  std::string host;    // as in the header: with the port, unless it is the scheme's own
-  std::string path;    // "" or "/sub", which stands before the bucket
+  std::string host;    // as in the header, with the port unless it is the default
+  std::string path;    // "" or "/sub", put before the bucket
 };
 
 // Parses "https://host:port/sub". Throws core::UsageError if it does not begin with http:// or
 // https://, or names no host.
 S3Endpoint parse_endpoint(const std::string& text);
 
-// One provider, as this process uses it.
+// Access to one provider.
 struct S3Account {
   std::string scheme = "s3";
   S3Endpoint endpoint;
   std::string region;
   bool bucket_in_host = false;  // https://BUCKET.host/KEY instead of https://host/BUCKET/KEY
-  // Read again when a request is refused: temporary credentials are renewed by other programs.
+  // Called again when a request is refused: other programs may renew temporary credentials.
   std::function<std::optional<Credentials>()> credentials;
   bool knows_if_none_match = true;  // true if PUT supports If-None-Match, for write_if_absent
   std::string forbidden_remedy;
@@ -49,7 +49,7 @@ struct S3Address {
 };
 S3Address s3_address(const S3Account& account, const std::string& path);
 
-// `caller` must outlive it.
+// `caller` must outlive the result.
 std::unique_ptr<Storage> make_s3_storage(S3Account account, const HttpCaller& caller);
 
 }  // namespace scaletrain::storage

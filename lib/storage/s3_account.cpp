@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/text/lookup.h"
 #include "lib/core/text/url.h"
 #include "lib/storage/s3.h"
 
@@ -34,8 +35,7 @@ BucketAndKey split(const std::string& path) {
 S3Endpoint parse_endpoint(const std::string& text) {
   S3Endpoint endpoint;
   const std::size_t mark = text.find("://");
-  if (mark != std::string::npos) endpoint.scheme = text.substr(0, mark);
-  for (char& c : endpoint.scheme) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (mark != std::string::npos) endpoint.scheme = core::lower_case(text.substr(0, mark));
   if (endpoint.scheme == "http" || endpoint.scheme == "https") {
     const std::string rest = text.substr(mark + 3);
     endpoint.host = rest.substr(0, rest.find('/'));

@@ -1,5 +1,5 @@
-// A large object in parts: Amazon S3 API Reference, CreateMultipartUpload, UploadPart,
-// CompleteMultipartUpload, AbortMultipartUpload. Nobody sees the object before all of it is there.
+// Multipart upload of a large object: Amazon S3 API Reference, CreateMultipartUpload, UploadPart,
+// CompleteMultipartUpload, AbortMultipartUpload. The object becomes visible when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace scaletrain::storage {
 
-// One request for the object at hand, which is sent again as HttpCaller does.
+// One request for the object, retried by HttpCaller.
 struct S3Request {
   std::string method = {};
   std::map<std::string, std::string> query = {};
@@ -27,10 +27,10 @@ struct S3Request {
 };
 using S3Send = std::function<HttpResponse(const S3Request&)>;
 
-// Larger objects go in parts of this size, several at once; S3 takes no smaller ones than 5 MiB.
+// Larger objects are uploaded in parts of this size, several at once; S3's minimum is 5 MiB.
 inline constexpr std::int64_t kS3PartBytes = 8 << 20;
 
-// The size of the parts: S3 takes 10,000 of them.
+// Returns the part size: S3 allows 10,000 parts.
 std::int64_t s3_part_bytes(std::int64_t object_bytes);
 
 // Uploads `source` in parts (multipart upload). The server verifies the SHA-256 of each, which the

@@ -20,7 +20,7 @@ struct SignedRequest {
   std::string method;
   std::string path;                            // encoded, from '/' on
   std::map<std::string, std::string> query;    // not encoded
-  std::map<std::string, std::string> headers;  // to be signed, lower-case names; "host" among them
+  std::map<std::string, std::string> headers;  // signed headers, lower-case names, including "host"
   std::string payload_sha256;
 };
 
@@ -29,11 +29,11 @@ struct SigningScope {
   std::string region;
 };
 
-// The value of the header "Authorization".
+// Returns the value of the header "Authorization".
 std::string authorization(const SignedRequest& request, const Credentials& credentials,
                           const SigningScope& scope);
 
-// `text` with everything but letters, digits and "-._~" (and '/' where it is kept) as %XX.
+// Returns `text` with all characters except letters, digits and "-._~" (and '/' if kept) as %XX.
 std::string percent_encoded(std::string_view text, bool keep_slashes = false);
 
 // The query as it must be sent: encoded, sorted, "name=" for a name without a value.

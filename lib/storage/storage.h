@@ -38,27 +38,27 @@ class Object {
   virtual void read(std::int64_t offset, std::span<std::byte> out) const = 0;
 };
 
-// An object read once from the front to the end. One thread.
+// An object read once from front to end, by one thread.
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Up to out.size() bytes; 0 at the end. Throws as Object::read does.
+  // Reads up to out.size() bytes; returns 0 at the end. Throws like Object::read().
   virtual std::size_t read(std::span<std::byte> out) = 0;
 };
 
-// The bytes of a large object that is to be written: any part of them, as often as it is needed.
+// Source of a large object to upload: any range may be read repeatedly.
 struct Source {
   std::int64_t bytes = 0;
   // Fills `out` from `offset` on; several threads at once.
   std::function<void(std::int64_t offset, std::span<std::byte> out)> read;
 };
 
-// There is nothing at the path.
+// There is no object at the path.
 struct AbsentError : core::DataError {
   using DataError::DataError;
 };
 
-// 401, 403: a person must act, yet a restart with new credentials helps.
+// Status 401 or 403: the user must act; a restart with new credentials helps.
 struct ForbiddenError : core::StorageError {
   using StorageError::StorageError;
 };
@@ -81,10 +81,10 @@ class Storage {
   // Lists the entries of `folder`, sorted bytewise by name.
   virtual std::vector<Entry> list(const std::string& folder) const = 0;
 
-  // Puts `bytes` at `path`, whole or not at all; an older object is replaced.
+  // Writes `bytes` to `path` atomically and replaces an older object.
   virtual void write(const std::string& path, std::string_view bytes) const = 0;
 
-  // As write, but false, with nothing changed, when there is an object already: of several writers
+  // Like write(), but changes nothing and returns false if an object exists: of several writers
   // exactly one gets true.
   virtual bool write_if_absent(const std::string& path, std::string_view bytes) const = 0;
 
@@ -95,12 +95,12 @@ class Storage {
   // Removes the object, if it exists. Default: throws, like upload.
   virtual void remove(const std::string& path) const;
 
-  // Drops what killed programs had begun to upload below `folder`: nobody sees it, and its bytes
-  // are paid for.
+  // Removes unfinished uploads of killed programs below `folder`: they are invisible but cost
+  // money.
   virtual void remove_unfinished(const std::string& folder) const;
 };
 
-// The bytes of `object` from the front, asked for in large pieces.
+// Streams `object` from the front, requesting large pieces.
 std::unique_ptr<Stream> stream_of(std::unique_ptr<const Object> object);
 
 // Opens an object; nullptr if it does not exist, or if the server does not reveal whether it does.
@@ -113,7 +113,8 @@ std::unique_ptr<Object> open_if_there(const Storage& storage, const std::string&
 std::optional<std::string> read_if_there(const Storage& storage, const std::string& path,
                                          std::int64_t max_bytes);
 
-// Local files, read with pread: a mapping of a file that shrinks would end in SIGBUS.
+// Storage for local files, read with pread(2): a mapping of a file that shrinks would end in
+// SIGBUS.
 const Storage& file_storage();
 
 }  // namespace scaletrain::storage

@@ -1,4 +1,4 @@
-// The storage that a path needs, by its scheme: a local file without one; http, https, s3, gs,
+// Chooses the storage for a path by its scheme: a local file without one; http, https, s3, gs,
 // pipe.
 #pragma once
 
@@ -20,25 +20,25 @@ class HttpCaller;
 
 class Stores {
  public:
-  // Endpoint and credentials from the environment, no cache: for programs that go through shards
-  // once. They decompress a compressed tar whenever they open it (open_unpacked).
+  // Endpoint and credentials from the environment, no cache: for programs that read shards once.
+  // Decompresses a compressed tar each time it is opened (open_unpacked).
   Stores();
-  // As the recipe says (/storage, /data/cache); `sharers` processes of the job share the cache.
-  // Nothing is asked of a server before it is needed.
+  // Settings from the recipe (/storage, /data/cache); `sharers` processes of the job share the
+  // cache. Makes no request before it is needed.
   Stores(const recipe::Storage& settings, const std::optional<recipe::Cache>& cache,
          int sharers = 1);
-  ~Stores();  // ends what is under way; objects and storages end with it
+  ~Stores();  // ends running requests; objects and storages must not be used afterwards
   Stores(const Stores&) = delete;
   Stores& operator=(const Stores&) = delete;
 
   // Throws core::DataError for an unknown scheme.
   const Storage& of(const std::string& path) const;
 
-  // Ends every request under way; later ones fail. Any thread.
+  // Ends every running request; later ones fail. Any thread.
   void cancel() const;
 
-  // For reading, through the cache where there is one and `path` is remote. A compressed tar is
-  // what it holds, out of the cache; core::DataError where a recipe names none.
+  // Opens an object, through the cache if there is one and `path` is remote. A compressed tar is
+  // read decompressed from the cache; core::DataError if the recipe has no cache.
   std::unique_ptr<Object> open(const std::string& path) const;
 
   // Prefetches the objects to open next into the cache, in this order; no-op without a cache.

@@ -1,4 +1,4 @@
-// Compressed streams, read by libarchive: the one place where scaletrain decompresses files.
+// Decompresses streams with libarchive; the only place where scaletrain decompresses files.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct UnpackLimit {
   std::string remedy = {};  // advice in the error if the limit is exceeded
 };
 
-// Decompresses `packed`, which messages call `place`. Memory does not grow with the stream. The
-// call and read() throw core::DataError for another compression, for damaged or truncated data, and
-// beyond `most`; and whatever `packed` throws. `packed` must outlive the result.
+// Decompresses `packed`, which messages call `place`, in constant memory. The call and read() throw
+// core::DataError for another compression, damaged or truncated data, or more than `most` bytes,
+// and the errors of `packed`, which must outlive the result.
 std::unique_ptr<Stream> unpack(Stream& packed, std::string place, UnpackLimit most,
                                Packing packing = Packing::kGzipOrZstd);
 

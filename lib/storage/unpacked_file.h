@@ -11,14 +11,13 @@
 
 namespace scaletrain::storage {
 
-// Too little room below $TMPDIR, or nothing can be written there: this machine's fault, which says
-// nothing about the file.
+// $TMPDIR is full or not writable: a fault of this machine, not of the file.
 struct UnpackRoomError : core::StorageError {
   using StorageError::StorageError;
 };
 
-// Decompresses all of `path` before it returns. Throws what `origin` and unpack() throw, for more
-// than 16 GiB too; UnpackRoomError, for more than half of what is free there too. The identity is
+// Decompresses all of `path` before it returns. Throws the errors of `origin` and unpack(), also
+// for more than 16 GiB; UnpackRoomError, also for more than half of the free space. The identity is
 // that of the new file.
 std::unique_ptr<Object> open_unpacked(const Storage& origin, const std::string& path,
                                       Packing packing = Packing::kGzipOrZstd);

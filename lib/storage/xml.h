@@ -1,4 +1,4 @@
-// The little XML that S3 answers with: elements without attributes that matter, found by name.
+// Minimal XML reader for S3's responses: finds elements by name and ignores attributes.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace scaletrain::storage {
 // occur in S3's responses.
 std::vector<std::string_view> xml_elements(std::string_view xml, std::string_view name);
 
-// The text of the first element `name`, entities replaced; "" where there is none.
+// Returns the text of the first element `name` with entities replaced; "" if there is none.
 std::string xml_text(std::string_view xml, std::string_view name);
 
 }  // namespace scaletrain::storage

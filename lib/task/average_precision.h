@@ -1,15 +1,15 @@
-// How well scores order samples: average precision, as scikit-learn's average_precision_score.
+// Mean average precision, as scikit-learn's average_precision_score with average="macro".
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace scaletrain::task {
 
-// The mean over the classes (average="macro") of the average precision of each: the sum over its
-// scores from high to low of the gain of recall times the precision there, where equal scores are
-// one step. scores [samples, classes] fp32, shares [samples, classes] fp32, a class being there
-// where its share is above 0.5; both on the host. A class that no sample has is left out, as its
-// recall is not defined; 0 where that is every class. Not a number where a score is not.
+// Returns the mean over the classes of their average precision: the sum of recall gain times
+// precision over the scores from high to low; equal scores are one step. `scores` and `shares` are
+// [samples, classes] fp32 on the host; a sample has a class if its share is above 0.5. Classes
+// without samples are left out, as their recall is undefined; returns 0 if no class has samples,
+// and NaN if a score is NaN.
 double mean_average_precision(const at::Tensor& scores, const at::Tensor& shares);
 
 }  // namespace scaletrain::task

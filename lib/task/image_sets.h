@@ -1,4 +1,4 @@
-// The sets of images that a recipe names, for the tasks that read images.
+// Opens the image sets of a recipe, for tasks that read images.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ namespace scaletrain::task {
 
 class ImageSets {
  public:
-  // For a task that does not look at the samples' classes.
+  // For tasks that ignore the samples' classes.
   static constexpr std::int64_t kAnyClass = std::numeric_limits<std::int32_t>::max();
 
-  // A sample's class must be below `num_classes`; with `multi_label` it has any number of them.
+  // Class numbers must be below `num_classes`; with `multi_label` a sample may have any number of
+  // classes.
   ImageSets(const recipe::Recipe& recipe, std::int64_t num_classes, bool multi_label = false);
 
-  // As Task::open.
+  // Opens a set, as Task::open() does.
   OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) const;
 
  private:

@@ -30,32 +30,33 @@ struct Recipe;
 
 namespace scaletrain::task {
 
-// kExtra is the first set of data.extra in the order of their names; the next ones follow.
+// kExtra is the first set of data.extra by name; later ones have the next values.
 enum class Split : std::size_t { kTrain, kVal, kTest, kExtra };
 Split extra_split(std::size_t number);  // `number` from 0
 // "train", "val", "test", "extra/NAME".
 std::string name_of(Split split, const recipe::Data& data);
-// The held-out set of a name, nullopt where `data` has none of it.
+// Returns the held-out set called `name`; nullopt if `data` has none.
 std::optional<Split> find_split(const recipe::Data& data, const std::string& name);
-// A set that `data` has.
+// Returns the source of a set that `data` has.
 const recipe::Source& source_of(const recipe::Data& data, Split split);
 
-// How this rank reads.
+// How a rank reads a set of samples.
 struct Reader {
   data::ReaderSlice slice;
   int threads = 1;
   std::shared_ptr<const storage::Stores> stores;
-  bool warns = false;  // warns of files that are left alone
-  // The classes that labels are matched with (data::OpenOptions); {}: the set's own numbers count.
+  bool warns = false;  // warns of ignored files
+  // Classes to which labels are mapped by name (data::OpenOptions); {}: the set's own numbers are
+  // used.
   format::ClassNames classes = {};
-  // Shard facts in a checkpoint of a streamed order, -1: unknown.
+  // Sizes and digests of shards from a checkpoint with a streamed order; -1: unknown.
   std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
 };
 
 struct OpenSet {
   std::shared_ptr<const data::SampleSet> set;
-  std::unique_ptr<data::BatchStream> stream;  // goes before the set
-  std::string contents;  // digest of a few samples of data.train; "": they were not looked at
+  std::unique_ptr<data::BatchStream> stream;  // destroyed before the set
+  std::string contents;  // digest of a few samples of data.train; "": not computed
 };
 
 // A batch on the device, as the model takes it.
@@ -73,21 +74,22 @@ class Task {
 
   const recipe::TaskRow& row() const { return row_; }
 
-  // Opens a set that the recipe has. Memory comes from `pool`, which outlives the stream. Throws
-  // core::DataError, and core::RecipeError where there are fewer samples than one global batch.
+  // Opens a set of the recipe. Memory comes from `pool`, which must outlive the stream. Throws
+  // core::DataError, and core::RecipeError for fewer samples than one global batch.
   virtual OpenSet open(Split split, const Reader& reader, core::BufferPool& pool) = 0;
 
-  // Only queues work on the device; the batch's memory is not needed any more when it returns.
+  // Only queues work on the device; the batch may be destroyed after the call.
   virtual Example prepare(const data::Batch& batch, bool training) const = 0;
 
-  // The classes of which each sample has one; the model gives logits [samples, classes]. 0: it is
-  // another task.
+  // Number of classes of single-label classification, with logits [samples, classes]; 0 for other
+  // tasks.
   virtual std::int64_t exclusive_classes() const { return 0; }
-  // The classes of which each sample has any number; the model gives logits [samples, classes], and
-  // an example's target is 1 for each class that the sample has. 0: it is another task.
+  // Number of classes of multi-label classification, with logits [samples, classes] and targets of
+  // 0 or 1; 0 for other tasks.
   virtual std::int64_t independent_classes() const { return 0; }
 
-  // Targets of `samples` samples where all have the same number, 0 where that differs.
+  // Returns the number of targets in `samples` samples, if every sample has the same number;
+  // otherwise 0.
   virtual std::int64_t fixed_targets(std::int64_t samples) const = 0;
   // Returns a training batch's share of the divisor of the mean loss: its targets, or the sum of
   // their weights where they have weights and fixed_targets() is 0.
@@ -105,25 +107,24 @@ class Task {
   virtual std::int64_t sum_count() const = 0;
   virtual at::Tensor sums(const at::Tensor& output, const Example& example) const = 0;
 
-  // For measures that are no sums, the numbers of each sample that they are made from: an fp32
-  // tensor [samples, score_columns()] on the device. With 0 columns it is not called, and nothing
-  // is kept or exchanged.
+  // Scores of each sample for measures that are not sums, an fp32 tensor [samples, score_columns()]
+  // on the device. With 0 columns it is not called, and nothing is stored or communicated.
   virtual std::int64_t score_columns() const { return 0; }
   virtual at::Tensor scores(const at::Tensor& /*output*/, const Example& /*example*/) const {
     return {};
   }
 
-  // The measures of row() that are known, in its order, from those sums and scores over all of
-  // `split`. The scores are on the host in the order of the samples, whatever the number of ranks,
-  // and undefined with 0 columns.
+  // Computes the measures of row(), in its order, from those sums and scores over all of `split`;
+  // unknown ones are left out. The scores are on the host in sample order, whatever the number of
+  // ranks, and undefined with 0 columns.
   virtual std::vector<recipe::Measured> finish(Split split, std::span<const double> sums,
                                                const at::Tensor& scores) const = 0;
 
-  // After this call the model gives the logits of some of the classes. Throws core::RecipeError for
-  // a task or a loss that needs all of them.
+  // Makes the task vocabulary-parallel: the model then returns logits of some of the classes.
+  // Throws core::RecipeError for a task or loss that needs all of them.
   virtual void cut_by(const units::ClassCut& cut);
-  // After this call prepare() gives this rank's tokens of a batch, and a context in which all of
-  // them attend. Throws core::RecipeError for a task whose samples are no sequences.
+  // Makes the task context-parallel: prepare() then returns this rank's tokens and a context for
+  // attention over all tokens. Throws core::RecipeError for a task whose samples are not sequences.
   virtual void share_sequences(const units::TokenCut& cut);
 
  private:

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "lib/track/media.h"
 #include "lib/track/record.h"
 
 namespace scaletrain::track {
@@ -24,6 +25,10 @@ class Exporter {
   // Writes records in the order of metrics.jsonl. Throws core::Error: none of them counts as
   // written then.
   virtual void write(std::span<const Record> records) = 0;
+
+  // For trackers that show pictures or histograms. Throw core::Error.
+  virtual void write_picture(const Picture& /*picture*/) {}
+  virtual void write_histograms(const Histograms& /*histograms*/) {}
 
   // Called once, when the run has ended. Throws core::Error.
   virtual void finish() {}

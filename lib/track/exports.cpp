@@ -45,6 +45,18 @@ void Exports::write(std::span<const Record> records) {
   }
 }
 
+void Exports::write_picture(const Picture& picture) {
+  for (Slot& slot : slots_) {
+    if (!attempt(slot, [&] { slot.exporter->write_picture(picture); })) ++slot.lost;
+  }
+}
+
+void Exports::write_histograms(const Histograms& histograms) {
+  for (Slot& slot : slots_) {
+    if (!attempt(slot, [&] { slot.exporter->write_histograms(histograms); })) ++slot.lost;
+  }
+}
+
 void Exports::begin_again() {
   records_ = 0;
   for (Slot& slot : slots_) {

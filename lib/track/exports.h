@@ -21,6 +21,8 @@ class Exports {
   Exports(const std::vector<std::string>& names, ExportOptions options, Warn warn);
 
   void write(std::span<const Record> records);
+  void write_picture(const Picture& picture);
+  void write_histograms(const Histograms& histograms);
   // Begins anew: metrics.jsonl is read from its beginning again.
   void begin_again();
   void finish();

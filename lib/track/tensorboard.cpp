@@ -3,32 +3,36 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/core/clock.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/format/tar/tfrecord.h"
+#include "lib/observe/secrets.h"
 #include "lib/track/append_file.h"
-#include "lib/track/protobuf.h"
+#include "lib/track/tensorboard_events.h"
 
 namespace scaletrain::track {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
+constexpr std::int64_t kMaxPictureBytes = 16 << 20;
 
-std::string event(double time, std::int64_t step, const std::string& what) {
-  return double_field(1, time) + number_field(2, static_cast<std::uint64_t>(step)) + what;
-}
-
-std::string masked_crc(std::string_view bytes) {
-  return little_endian(std::rotr(format::crc32c(bytes), 15) + 0xA282EAD8U);
-}
+// Sections of a recipe whose keys are hyperparameters.
+constexpr std::array kSections{
+    "/seed/", "/model/",     "/epochs/",   "/steps/",     "/batch/",    "/loss/",
+    "/clip/", "/optimizer/", "/schedule/", "/precision/", "/ema/",      "/swa/",
+    "/mix/",  "/sam/",       "/sync/",     "/recompute/", "/parallel/", "/data/image_size/"};
 
 struct NamedTag {
   std::string_view event, field, tag;  // "*" in a tag stands for the split
@@ -77,18 +81,40 @@ fs::path new_event_file(const fs::path& folder) {
                               static_cast<std::int64_t>(core::unix_time()), host_name(), getpid());
 }
 
+// The recipe as text, and its hyperparameters.
+std::string recipe_events(double time, const fs::path& recipe) {
+  std::error_code absent;
+  if (!fs::exists(recipe, absent)) return "";
+  const std::string text = core::read_file(recipe, kMaxRecipeBytes, core::ExitCode::kStorage);
+  std::string events = tf_record(text_event(time, "recipe", as_code(text)));
+  const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json hparams = parsed.is_object() ? hparams_of(parsed) : Json::object();
+  if (hparams.empty()) return events;
+  return events + tf_record(hparams_event(time, hparams)) +
+         tf_record(hparams_start_event(time, hparams));
+}
+
+// A Markdown table with the captions where the images are.
+std::string caption_table(const Picture& picture) {
+  std::string table;
+  for (std::size_t i = 0; i < picture.captions.size(); ++i) {
+    const bool ends_row = static_cast<std::int64_t>(i + 1) % picture.columns == 0;
+    std::string cell = picture.captions[i];
+    std::replace(cell.begin(), cell.end(), '|', '/');
+    table += "| " + cell + (ends_row || i + 1 == picture.captions.size() ? " |\n" : " ");
+    if (static_cast<std::int64_t>(i + 1) != picture.columns) continue;
+    for (std::int64_t column = 0; column < picture.columns; ++column) table += "|---";
+    table += "|\n";
+  }
+  return table;
+}
+
 class TensorBoard : public Exporter {
  public:
   explicit TensorBoard(const ExportOptions& options)
-      : file_(new_event_file(options.run / "export" / "tensorboard")) {
+      : run_(options.run), file_(new_event_file(options.run / "export" / "tensorboard")) {
     const double time = core::unix_time();
-    std::string head = tf_record(version_event(time));
-    std::error_code absent;
-    if (const fs::path recipe = options.run / "recipe.json"; fs::exists(recipe, absent)) {
-      const std::string text = core::read_file(recipe, kMaxRecipeBytes, core::ExitCode::kStorage);
-      head += tf_record(text_event(time, "recipe", as_code(text)));
-    }
-    file_.append(head);
+    file_.append(tf_record(version_event(time)) + recipe_events(time, run_ / "recipe.json"));
   }
 
   void write(std::span<const Record> records) override {
@@ -96,10 +122,7 @@ class TensorBoard : public Exporter {
     std::int64_t attempt = attempt_;
     for (const Record& record : records) {
       if (record.attempt < attempt) continue;
-      if (record.attempt > attempt) {
-        attempt = record.attempt;
-        events += tf_record(restart_event(record.time, record.step));
-      }
+      events += begin_attempt(attempt, record);
       std::vector<std::pair<std::string, double>> scalars;
       for (const Field& field : record.fields) {
         if (std::string tag = scalar_tag(record, field.name); !tag.empty()) {
@@ -112,44 +135,50 @@ class TensorBoard : public Exporter {
     attempt_ = attempt;
   }
 
+  void write_picture(const Picture& picture) override {
+    if (picture.attempt < attempt_) return;
+    const std::string png =
+        core::read_file(run_ / "media" / picture.file, kMaxPictureBytes, core::ExitCode::kStorage);
+    std::int64_t attempt = attempt_;
+    std::string events = begin_attempt(attempt, picture);
+    events += tf_record(image_event(picture, png));
+    if (!picture.captions.empty()) {
+      events +=
+          tf_record(text_event(picture.time, picture.name, caption_table(picture), picture.step));
+    }
+    file_.append(events);
+    attempt_ = attempt;
+  }
+
+  void write_histograms(const Histograms& histograms) override {
+    if (histograms.attempt < attempt_) return;
+    std::int64_t attempt = attempt_;
+    const std::string restart = begin_attempt(attempt, histograms);
+    file_.append(restart + tf_record(histograms_event(histograms)));
+    attempt_ = attempt;
+  }
+
+  void finish() override {
+    std::error_code absent;
+    const bool is_finished = fs::exists(run_ / "finished.json", absent);
+    file_.append(tf_record(hparams_end_event(core::unix_time(), is_finished)));
+  }
+
  private:
+  // The event that makes the steps of an earlier attempt void; "" in the attempt that was begun.
+  template <class Item>
+  static std::string begin_attempt(std::int64_t& attempt, const Item& first) {
+    if (first.attempt <= attempt) return "";
+    attempt = first.attempt;
+    return tf_record(restart_event(first.time, first.step));
+  }
+
+  fs::path run_;
   AppendFile file_;
   std::int64_t attempt_ = -1;  // newest one that was written
 };
 
 }  // namespace
-
-std::string tf_record(std::string_view data) {
-  const std::string length = little_endian(std::uint64_t{data.size()});
-  return length + masked_crc(length) + std::string(data) + masked_crc(data);
-}
-
-std::string version_event(double time) { return event(time, 0, bytes_field(3, "brain.Event:2")); }
-
-std::string restart_event(double time, std::int64_t step) {
-  constexpr std::uint64_t kStart = 1;  // SessionLog.START
-  return event(time, step, bytes_field(7, number_field(1, kStart)));
-}
-
-std::string text_event(double time, std::string_view tag, std::string_view text) {
-  constexpr std::uint64_t kString = 7;  // DT_STRING
-  const std::string shape = bytes_field(2, number_field(1, 1));
-  const std::string tensor =
-      number_field(1, kString) + bytes_field(2, shape) + bytes_field(8, text);
-  const std::string metadata = bytes_field(1, bytes_field(1, "text"));
-  const std::string value = bytes_field(1, std::string(tag) + "/text_summary") +
-                            bytes_field(8, tensor) + bytes_field(9, metadata);
-  return event(time, 0, bytes_field(5, bytes_field(1, value)));
-}
-
-std::string scalars_event(double time, std::int64_t step,
-                          std::span<const std::pair<std::string, double>> scalars) {
-  std::string summary;
-  for (const auto& [tag, number] : scalars) {
-    summary += bytes_field(1, bytes_field(1, tag) + float_field(2, static_cast<float>(number)));
-  }
-  return event(time, step, bytes_field(5, summary));
-}
 
 std::string scalar_tag(const Record& record, const std::string& field) {
   for (const char* const none : {"attempt", "step", "time"}) {
@@ -162,6 +191,23 @@ std::string scalar_tag(const Record& record, const std::string& field) {
     return tag;
   }
   return record.event == "eval" ? field + "/" + record.split : record.event + "/" + field;
+}
+
+Json hparams_of(const Json& recipe) {
+  Json values = Json::object();
+  const Json flat = recipe.flatten();
+  for (const auto& item : flat.items()) {
+    const std::string place = item.key() + "/";
+    const bool is_wanted = std::any_of(kSections.begin(), kSections.end(),
+                                       [&](const char* one) { return place.starts_with(one); });
+    Json value = item.value();
+    if (!is_wanted || value.is_null() || value.is_structured()) continue;
+    if (value.is_string()) value = observe::without_secrets(value.get<std::string>());
+    std::string name = item.key().substr(1);
+    std::replace(name.begin(), name.end(), '/', '.');
+    values[name] = std::move(value);
+  }
+  return values;
 }
 
 std::unique_ptr<Exporter> make_tensorboard(const ExportOptions& options) {

@@ -1,6 +1,7 @@
 """Training from a real object store gives the bits that local files give, or one clear error."""
 import gzip
 import json
+import re
 import shutil
 import tempfile
 import unittest
@@ -94,6 +95,30 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         for name, text in texts.items():
             self.assertNotIn(swift_server.SECRET.encode(), text, name)
             self.assertNotIn(b"AWS4-HMAC", text, name)
+
+    def test_a_report_of_a_run_in_the_store_is_that_of_the_local_run(self):
+        run = self.folder / "reported"
+        self.run_scaletrain("launch", self.recipe("reported", steps=5, log={"every": {"steps": 1}, "images": True}))
+        swift.put("/runs")
+        for file in run.rglob("*"):
+            if file.is_file() and file.suffix in (".json", ".jsonl", ".png"):
+                swift.put(f"/runs/here/reported/{file.relative_to(run)}", file.read_bytes())
+        pages = []
+        for place in (run, "s3://runs/here/reported/"):
+            result = self.run_scaletrain("report", place, "-o", self.folder / "page.html",
+                                         env=swift_server.environment(proxy.url))
+            self.assert_no_secret(result)
+            text = (self.folder / "page.html").read_text()
+            pages.append(json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text,
+                                              re.S)[1])["runs"][0])
+        local, remote = pages
+        self.assertEqual("s3://runs/here/reported/", remote.pop("path"))
+        local.pop("path")
+        self.assertIn("train/batch", [picture["name"] for picture in remote["pictures"]])
+        self.assertEqual(local, remote)
+        missing = self.run_scaletrain("report", "s3://runs/absent", expect=65,
+                                      env=swift_server.environment(proxy.url))
+        self.assertIn("s3://runs/absent: holds no run", missing.stderr)
 
     def test_the_same_bits_as_from_local_files_by_a_pattern_cold_and_warm(self):
         local = self.local()

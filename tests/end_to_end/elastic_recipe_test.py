@@ -70,8 +70,8 @@ class Tie(SharedRunTestCase):
     def ranks(self, agents):
         """The ranks of the agents in the round that runs."""
         running = 2  # docs/internals/launcher.md
-        boards = [(self.events(agent, "board") or [{"phase": 0}])[-1] for agent in agents]
-        return [board["rank"] for board in boards if board["phase"] == running]
+        states = [(self.events(agent, "state") or [{"phase": 0}])[-1] for agent in agents]
+        return [state["rank"] for state in states if state["phase"] == running]
 
     def test_the_half_with_the_store_goes_on_and_the_other_stops(self):
         agents = self.start_agents(4, steps=60, batch={"global": 32, "per_device": 8},

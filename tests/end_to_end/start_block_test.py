@@ -24,6 +24,9 @@ class StartBlockTest(support.RunTestCase):
         self.assertEqual({"global": 32, "per_device": 8, "accumulation": 2, "data_parallel": 2},
                          start["batch"])
         self.assertEqual((20, {"data": 2}), (start["total_steps"], start["layout"]))
+        parameters = 4 * start["model"]["parameters"]  # fp32
+        self.assertEqual((parameters, parameters),
+                         (start["memory_bytes"]["parameters"], start["memory_bytes"]["gradients"]))
         self.assertEqual((2, 1), (start["devices"]["ranks"], start["devices"]["nodes"]))
         self.assertIn("  data       train 1,400 samples (4 shards), val 200 samples, test 197 samples; "
                       "10 classes\n", done.stderr)

@@ -198,10 +198,71 @@ class TrackersTest(support.RunTestCase):
                 continue
             for value in message(event[5][0]).get(1, []):
                 fields = message(value)
+                if 2 not in fields:  # a picture, text, histogram or hyperparameter
+                    continue
                 points.setdefault(fields[1][0].decode(), []).append((event[2][0], fields[2][0]))
         for tag, expected in self.expected_points(run).items():
             # The test of a resumed run may be of the same step as that of its first attempt.
             self.assertEqual(dict(expected), dict(points[tag]), tag)
+
+    def assert_events_have_media(self, run):
+        """Pictures and histograms of the first attempt are those of the run folder."""
+        images, histograms, hparams = {}, {}, []
+        for record in tf_records(self.event_file(run).read_bytes()):
+            event = message(record)
+            for value in message(event[5][0]).get(1, []) if 5 in event else []:
+                fields = message(value)
+                tag = fields[1][0].decode()
+                if 4 in fields:
+                    images[event[2][0], tag] = message(fields[4][0])[4][0]
+                elif 5 in fields:
+                    histograms[event[2][0], tag] = message(fields[5][0])
+                elif tag.startswith("_hparams_/"):
+                    hparams.append(tag.partition("/")[2])
+        self.assertEqual(["experiment", "session_start_info", "session_end_info"], hparams)
+        index = [json.loads(line) for line in (run / "media/index.jsonl").read_text().splitlines()]
+        self.assertEqual({(line["step"], line["name"]) for line in index}, set(images))
+        for line in index:
+            self.assertEqual((run / "media" / line["file"]).read_bytes(), images[line["step"], line["name"]])
+        self.assertIn((1, "train/batch"), images)
+        for text in (run / "histograms.jsonl").read_text().splitlines():
+            line = json.loads(text)
+            for name, ours in line["histograms"].items():
+                theirs = histograms.pop((line["step"], name))
+                self.assertEqual([ours["min"], ours["max"], ours["sum"], ours["sum_squares"]],
+                                 [theirs.get(field, [0])[0] for field in (1, 2, 4, 5)])
+                self.assertEqual(sum(ours["counts"]), theirs[3][0])
+                self.assertEqual(ours["counts"], list(struct.unpack(f"<{len(ours['counts'])}d", theirs[7][0])))
+        self.assertEqual({}, histograms)
+
+    def test_pictures_and_histograms_are_exported_to_tensorboard_and_change_no_run(self):
+        self.launch(self.recipe("plain"))
+        run = self.folder / "seen"
+        error = self.launch(self.recipe("seen", log={
+            "every": {"steps": 1}, "to": "tensorboard", "histograms": {"steps": 10}}))
+        self.assertNotIn("warning", error)
+        steps = [json.loads(line)["step"] for line in (run / "histograms.jsonl").read_text().splitlines()]
+        self.assertEqual([10, 20], steps)
+        first = json.loads((run / "histograms.jsonl").read_text().splitlines()[0])["histograms"]
+        weights = [name for name in first if name.startswith("weights/")]
+        self.assertEqual([name.replace("weights/", "gradients/") for name in weights],
+                         [name for name in first if name.startswith("gradients/")])
+        self.assert_events_have_media(run)
+        self.assertEqual(support.inspect(self.folder / "plain")["model_digest"],
+                         support.inspect(run)["model_digest"])
+        refused = self.run_scaletrain("launch", "--nproc", 2, self.recipe("sharded", log={
+            "histograms": {"steps": 10}}, parallel={"shard": 2}), expect=2).stderr
+        self.assertIn("needs all parameters on rank 0", refused)
+
+    def test_a_media_folder_that_cannot_be_written_is_a_warning_and_the_same_run(self):
+        self.launch(self.recipe("plain"))
+        run = self.folder / "blocked"
+        run.mkdir()
+        (run / "media").write_text("a file in the place of the folder")
+        error = self.launch(self.recipe("blocked", log={"images": True}))
+        self.assertIn("the run goes on without that picture", error)
+        self.assertEqual(support.inspect(self.folder / "plain")["model_digest"],
+                         support.inspect(run)["model_digest"])
 
     def assert_textfile_is_metrics(self, path, run):
         text = path.read_text()

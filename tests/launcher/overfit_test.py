@@ -29,6 +29,22 @@ class Overfit(LaunchTestCase):
                                      used["data"]["train"]["limit"]))
         self.assertFalse((self.folder / "run").exists())
 
+    def test_a_second_test_replaces_the_first_one_and_no_other_folder(self):
+        self.recipe()
+        first = self.run_launcher("launch", "--overfit", 8, "recipe.json")
+        self.assertNotIn("replaces the earlier wiring test", first.stderr)
+        again = self.run_launcher("launch", "--overfit", 4, "recipe.json")
+        self.assertIn("run-overfit: replaces the earlier wiring test", again.stderr)
+        used = json.loads((self.folder / "run-overfit/recipe.json").read_text())
+        self.assertEqual(4, used["data"]["train"]["limit"])
+
+        self.recipe(output="own-overfit")
+        self.run_launcher("launch", "recipe.json")
+        self.recipe(output="own")
+        kept = self.run_launcher("launch", "--overfit", 4, "recipe.json", expect=2)
+        self.assertIn("own-overfit: holds checkpoints of an earlier run", kept.stderr)
+        self.assertTrue((self.folder / "own-overfit/finished.json").exists())
+
     def test_a_model_that_does_not_learn_names_the_usual_causes(self):
         self.recipe(optimizer={"name": "sgd", "lr": 1e-9})
         done = self.run_launcher("launch", "--overfit", 8, "recipe.json", expect=1)

@@ -132,6 +132,15 @@ class RecipeNew(LaunchTestCase):
         self.assertEqual(CLASSES, recipe["model"]["num_classes"])
         self.assert_trains("epochs=1")
 
+    def test_list_of_images_as_json_lines(self):
+        self.draw_folder("photos")
+        (self.folder / "list.jsonl").write_text("".join(
+            json.dumps({"path": str(image.relative_to(self.folder)), "label": image.parent.name}) + "\n"
+            for image in sorted((self.folder / "photos").rglob("*.png"))))
+        recipe = self.write_new("list.jsonl")
+        self.assertEqual(CLASSES, recipe["model"]["num_classes"])
+        self.assert_trains("epochs=1")
+
     def test_text(self):
         (self.folder / "corpus.txt").write_text(TEXT)
         recipe = self.write_new("corpus.txt")
@@ -178,6 +187,12 @@ class RecipeNew(LaunchTestCase):
         numpy.arange(2_000, dtype=numpy.uint16).tofile(self.folder / "corpus.bin")
         recipe = self.write_new("corpus.bin")
         self.assertEqual((50257, 2), (recipe["model"]["vocab_size"], recipe["data"]["token_bytes"]))
+        self.assert_trains("steps=2")
+
+    def test_token_file_of_numpy(self):
+        numpy.save(self.folder / "corpus.npy", numpy.arange(2_000, dtype=numpy.uint16))
+        recipe = self.write_new("corpus.npy")
+        self.assertEqual({"tokens": "corpus.npy"}, recipe["data"]["train"])
         self.assert_trains("steps=2")
 
     def test_data_that_is_not_there_or_not_known_is_refused(self):

@@ -1,5 +1,6 @@
 """scaletrain report: one page that asks for nothing, whose data are those of metrics.jsonl."""
 
+import base64
 import html.parser
 import json
 import shutil
@@ -78,6 +79,7 @@ class Report(RunsTestCase):
         page = Page(self.report(self.write_run("a")))
         self.assertLessEqual({"data", "title", "figures", "controls", "smoothing", "smoothing-value", "axis", "log",
                               "reset", "shown", "main-charts", "small-charts", "time", "predictions",
+                              "pictures", "pictures-section",
                               "predictions-section", "samples", "samples-section", "differences",
                               "differences-section", "recipes", "environments", "events", "footer"}, page.ids)
 
@@ -99,6 +101,27 @@ class Report(RunsTestCase):
         self.assertEqual([("k1", HOSTILE, "b", None)],
                          [tuple(one[key] for key in ("key", "label", "predicted", "image"))
                           for one in predictions["worst"]])
+
+    def test_the_newest_picture_of_each_name_is_shown_and_none_from_elsewhere(self):
+        run = self.write_run("a")
+        (run / "media").mkdir()
+        png = b"\x89PNG\r\n\x1a\nof a picture"
+        lines = []
+        for name, step, file in (("train/batch", 1, "first.png"), ("val/worst", 20, "old.png"),
+                                 ("val/worst", 40, "new.png"), ("test/worst", 40, "absent.png"),
+                                 ("other", 1, "../../outside.png")):
+            if file in ("first.png", "old.png", "new.png"):
+                (run / "media" / file).write_bytes(png + file.encode())
+            lines.append({"format": 1, "name": name, "file": file, "attempt": 0, "step": step, "columns": 2,
+                          "captions": [HOSTILE, "dog"], "time": 1000.0})
+        (self.folder / "outside.png").write_bytes(png)
+        (run / "media/index.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"name": "tor')
+        text = self.report(run)
+        shown = self.data_of(text)["runs"][0]["pictures"]
+        self.assertEqual([("train/batch", 1), ("val/worst", 40)], [(one["name"], one["step"]) for one in shown])
+        self.assertEqual(png + b"new.png", base64.b64decode(shown[1]["image"].partition(",")[2]))
+        self.assertEqual([HOSTILE, "dog"], shown[0]["captions"])
+        self.assertNotIn("img", Page(text).tags)
 
     def test_no_environment_variable_is_in_the_page(self):
         self.assertNotIn("SECRET_OF_TEST", self.report(self.write_run("a")))

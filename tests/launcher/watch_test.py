@@ -28,7 +28,9 @@ class Watch(RecipeTestCase):
         for step in range(1, steps + 1):
             lines.append(json.dumps({"event": "train", "attempt": 0, "step": step, "epoch": 0,
                                      "loss": 1 / step, "lr": 0.1, "samples_per_s": 100.0,
-                                     "data_time": 0.25, "compute_time": 0.75, "time": 1000.0 + step}))
+                                     "time": 1000.0 + step}))
+            lines.append(json.dumps({"event": "ledger", "attempt": 0, "step": step, "rank": 0,
+                                     "seconds": {"data_wait": 0.25, "backward": 0.75}, "time": 1000.0 + step}))
         lines.append(json.dumps({"event": "eval", "attempt": 0, "split": "val", "step": steps,
                                  "epoch": 0, "top1": 0.5, "loss": 1.0, "count": 20}))
         (self.run_folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")

@@ -70,6 +70,22 @@ TEST_CASE("a train record is one line with every field of metrics.md, in its ord
         R"("order_digest":"00000000000000ab","skipped_samples":3,"time":1700000000.25})");
 }
 
+TEST_CASE("a ledger record has each row, and of several ranks their mean and the second slowest") {
+  LedgerRecord record{.attempt = 1, .step = 20, .seconds = {0.5, 1, 0, 2, 4, 0.25, 1, 0, 0, 0.125}};
+  const std::string rows =
+      R"("seconds":{"start_up":0.5,"data_wait":1.0,"host_to_device":0.0,"forward":2.0,)"
+      R"("backward":4.0,"exposed_communication":0.25,"optimizer":1.0,"evaluation":0.0,)"
+      R"("checkpoint_stall":0.0,"other":0.125})";
+  CHECK(to_json_line(record, 7) ==
+        R"({"event":"ledger","attempt":1,"step":20,"rank":0,)" + rows + R"(,"time":7.0})");
+  record.rank = 3;
+  record.mean = core::RowSeconds{1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  record.next_own = 8.5;
+  const std::string line = to_json_line(record, 7);
+  CHECK(line.find(R"("rank":3,)" + rows + R"(,"mean":{"start_up":1.0,)") != std::string::npos);
+  CHECK(line.ends_with(R"("other":1.0},"next_own":8.5,"time":7.0})"));
+}
+
 TEST_CASE("a train record says whose it is where replicas train alone, an eval record of what") {
   TrainRecord record = a_train_record();
   record.replica = 0;

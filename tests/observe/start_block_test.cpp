@@ -29,7 +29,8 @@ StartFacts digits() {
           .precision = "bf16",
           .device = "cpu",
           .ranks = 2,
-          .layout = {{.name = "data", .size = 2}}};
+          .layout = {{.name = "data", .size = 2}},
+          .memory = {.parameters = 44'764'968, .gradients = 44'726'568, .optimizer = 89'453'136}};
 }
 
 }  // namespace
@@ -44,6 +45,8 @@ TEST_CASE("the start block names model, data, batch, optimizer, precision, devic
         "  optimizer  adamw, lr 0.001, weight decay 0.05\n"
         "  precision  bf16\n"
         "  devices    2 x cpu (1 node); layout: data 2\n"
+        "  memory     179 MB on rank 0 without activations (parameters 44.8 MB, gradients 44.7 MB, "
+        "optimizer 89.5 MB)\n"
         "  run        runs/digits\n");
 }
 
@@ -92,6 +95,7 @@ TEST_CASE("start.json holds the facts by their names") {
   CHECK(json.at("batch").at("data_parallel") == 2);
   CHECK(json.at("total_steps") == 2100);
   CHECK(json.at("layout").at("data") == 2);
+  CHECK(json.at("memory_bytes").at("optimizer") == 89'453'136);
 }
 
 }  // namespace scaletrain::observe

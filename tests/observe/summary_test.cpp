@@ -57,6 +57,18 @@ TEST_CASE("the summary says why a run was slow and what would help") {
                                    "data.threads\n") != std::string::npos);
 }
 
+TEST_CASE("the summary has a table of the time ledger, without rows below half a percent") {
+  RunSummary summary = a_finished_run();
+  summary.times = {.wall_s = 100, .attempts = 2};
+  summary.times.seconds = {6, 0.4, 0, 25, 50, 3.6, 5, 0, 0, 0, 8, 2};
+  CHECK(summary_text(summary).find(
+            "\n  time         1m 40s in 2 attempts, goodput 84.0 %\n"
+            "               backward              50.0 %   forward               25.0 %\n"
+            "               restart                8.0 %   start-up               6.0 %\n"
+            "               optimizer              5.0 %   exposed communication  3.6 %\n"
+            "               lost work              2.0 %\n") != std::string::npos);
+}
+
 TEST_CASE("the summary says how often something beside training failed") {
   RunSummary summary = a_finished_run();
   summary.housekeeping_failures = 3;

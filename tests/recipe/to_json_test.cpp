@@ -91,6 +91,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"checkpoint.keep_last=1"},
       {"checkpoint.keep_best=0"},
       {"log.every.minutes=2", R"(log={"to": ["csv", "tensorboard"]})",
+       R"(log={"images": true, "histograms": {"epochs": 0.5}})",
        R"(log={"to": "prometheus", "port": 9400, "textfile_folder": "/t/../prom"})"},
       {"profile={}", R"(profile={"after": 0, "steps": 1})"},
       {"storage.endpoint=http://127.0.0.1:9000", "storage.region=eu-1"},

@@ -8,11 +8,11 @@ import unittest
 import tracked
 
 ORDER = ["core", "recipe", "format", "exchange", "replica", "storage", "mirror", "data", "observe", "track", "dist",
-         "units", "input", "nn", "precision", "optim", "parallel", "checkpoint", "generate", "task", "engine",
-         "train", "report"]
+         "units", "input", "nn", "precision", "optim", "parallel", "local_sgd", "checkpoint", "generate", "task",
+         "engine", "train", "report"]
 TORCH_FREE = ORDER[:ORDER.index("dist")]
 # What one of these needs from another arrives as a value from train.
-STRANGERS = ["input", "nn", "precision", "optim", "parallel", "checkpoint"]
+STRANGERS = ["input", "nn", "precision", "optim", "parallel", "local_sgd", "checkpoint"]
 LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"]
 # The launcher's folders; "": cli and main, which know all. Commands that have a folder know the
 # common ones in commands/, and no other command but where the order of these says so; explain knows

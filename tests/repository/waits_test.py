@@ -7,7 +7,8 @@ import unittest
 import tracked
 
 # What a step runs.
-FOLDERS = ["units", "input", "nn", "precision", "optim", "parallel", "task", "engine"]
+FOLDERS = ["units", "input", "nn", "precision", "optim", "parallel", "local_sgd", "task",
+           "engine"]
 FILES = [f"lib/train/{name}.*"
          for name in ["model/buffers", "loop/reporter", "loop/trainer", "run/step", "run/step_numbers",
                       "rules/straggler_watch", "rules/vote"]]
@@ -17,7 +18,7 @@ OUTCOMES = ["lib/train/rules/outcomes.cpp"]
 SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();",
           "lib/parallel/expert_exchange.cpp": "return experts.to_host(others);",
           "lib/engine/tensor_owners.cpp": "all = ranks.to_host(all);",
-          "lib/parallel/sync/flat_bytes.h":
+          "lib/local_sgd/tensor_bytes.h":
               "inline at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }"}
 
 READS = re.compile(r"\.item\s*[<(]|\.cpu\s*\(|\.to\s*\(\s*(?:at|torch|c10)::kCPU|\bto_host\s*\(|"

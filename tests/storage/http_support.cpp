@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lib/core/text/lookup.h"
+
 namespace scaletrain::storage {
 namespace {
 
@@ -21,9 +23,7 @@ SeenRequest parse_head(const std::string& head) {
     const std::size_t end = head.find("\r\n", begin);
     const std::string line = head.substr(begin, end - begin);
     const std::size_t colon = line.find(':');
-    std::string name = line.substr(0, colon);
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string name = core::lower_case(line.substr(0, colon));
     if (colon != std::string::npos) request.headers[name] = line.substr(colon + 2);
     begin = end + 2;
   }

@@ -51,6 +51,16 @@ TEST_CASE("an exporter that fails warns once, counts what it lost, and leaves th
   CHECK(exports.summary() == "exported 3 records to csv (2 lost), prometheus");
 }
 
+TEST_CASE("a picture that cannot be exported is a warning and counts as lost") {
+  Exported run;
+  Exports exports = run.make({"tensorboard", "csv"});
+  exports.write_picture({.name = "train/batch", .file = "absent.png", .captions = {}});
+  exports.write_histograms({.all = {}});
+  CHECK(exports.summary() == "exported 0 records to tensorboard (1 lost), csv");
+  REQUIRE(run.warnings.size() == 1);
+  CHECK(run.warnings[0].starts_with("export to tensorboard: "));
+}
+
 TEST_CASE("a file that is read from its beginning again is exported anew") {
   Exported run;
   Exports exports = run.make({"csv"});

@@ -58,7 +58,7 @@ struct ApartReplica {
   // Takes steps, in which it learns nothing.
   void come_to(std::int64_t step) {
     for (; run->state.step < step; ++run->state.step) {
-      if (run->sync) run->sync->after_step(run->state.step);
+      run->replicas->after_step(run->state.step);
     }
   }
 
@@ -73,7 +73,7 @@ struct ApartReplica {
   // What was given to this one: "buffers/seen [0 1 2]", of each name and replica the first value.
   std::string given() const {
     std::string text;
-    for (const auto& [name, tensor] : run->replicas.tensors) {
+    for (const auto& [name, tensor] : run->replicas->states().tensors) {
       const at::Tensor first = tensor.reshape({tensor.size(0), -1}).select(1, 0);
       text += name + " [";
       for (std::int64_t i = 0; i < first.size(0); ++i) {
@@ -81,15 +81,16 @@ struct ApartReplica {
       }
       text += "] ";
     }
-    for (const std::int64_t replica : run->replicas.there) text += std::to_string(replica);
+    for (const std::int64_t replica : run->replicas->states().present)
+      text += std::to_string(replica);
     return text.empty() ? "nothing" : text;
   }
   // "5 left, 5 lost, 5" of the replicas in their order.
-  std::string places() const {
+  std::string membership() const {
     std::string text;
-    for (const parallel::ReplicaPlace& place : run->sync->places()) {
+    for (const local_sgd::ReplicaProgress& place : run->replicas->membership()) {
       text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", place.steps,
-                          place.is_done ? " left" : "", place.is_lost ? " lost" : "");
+                          place.has_left ? " left" : "", place.is_lost ? " lost" : "");
     }
     return text;
   }
@@ -100,11 +101,13 @@ struct ApartReplica {
   std::unique_ptr<train::Run> run;
 };
 
-// What each of three replicas says.
+// Runs three replicas with a grace period; returns their texts.
 inline std::vector<RankResult> run_apart(const std::vector<std::string>& changes,
-                                         const std::function<std::string(ApartReplica&)>& body) {
+                                         const std::function<std::string(ApartReplica&)>& body,
+                                         double grace_s = 30) {
   const TinyRun tiny;
-  return run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
+  return run_ranks({.world_size = 3}, [&](core::WorkerEnv env) {
+    env.grace_s = grace_s;
     ApartReplica replica(tiny, env, changes);
     return body(replica);
   });

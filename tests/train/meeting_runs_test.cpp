@@ -1,4 +1,4 @@
-// Replicas of DiLoCo and async that meet in rounds (lib/train/loop/meetings.h), in whole runs.
+// Decoupled replicas of DiLoCo and async (lib/local_sgd/replicas.h) in whole runs.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

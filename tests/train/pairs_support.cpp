@@ -56,7 +56,7 @@ std::string lines_of(const fs::path& run) {
   std::string text;
   for (std::string line; std::getline(stream, line);) {
     auto json = nlohmann::json::parse(line);
-    if (json.at("event") == "checkpoint") continue;
+    if (json.at("event") == "checkpoint" || json.at("event") == "ledger") continue;
     for (const char* const measured :
          {"samples_per_s", "data_time", "compute_time", "read_time", "decode_time", "augment_time",
           "memory_bytes", "time", "format"}) {

@@ -142,6 +142,7 @@ class Runs {
     for (std::string line; std::getline(stream, line);) {
       const Json json = Json::parse(line);
       if (json.at("step") <= kCut || json.at("event") == "checkpoint") continue;
+      if (json.at("event") == "ledger") continue;
       Json kept;
       for (const char* const key : {"event", "split", "weights", "step", "loss", "lr", "grad_norm",
                                     "order_digest", "top1", "samples", "epoch"}) {

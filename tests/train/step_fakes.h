@@ -37,7 +37,6 @@ class Counting : public data::BatchStream {
     batch.count = 2;
     batch.targets = vary_ ? 2 + number_ % 2 : 2;
     batch.digest = static_cast<std::uint64_t>(1) << 40;
-    batch.wait_s = 0.25;
     batch.stages.decode_s = 3;
     if (number_ % 10 == 3) batch.skipped.emplace_back();
     ++number_;

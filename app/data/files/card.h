@@ -1,5 +1,4 @@
-// card.json beside shards: where they come from and what is in them
-// (docs/reference/formats/card.md).
+// card.json beside shards: their provenance and contents (docs/reference/formats/card.md).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@ namespace scaletrain::app {
 
 inline constexpr const char* kCardFile = "card.json";
 
-// SHA-256 by shard name out of the card in `folder`, local or remote; empty where there is none.
-// Throws core::CheckpointError for a damaged one.
+// Returns SHA-256 by shard name from the card in `folder`, local or remote; {} if there is none.
+// Throws core::CheckpointError for a damaged card.
 std::map<std::string, std::string> card_hashes(const storage::Stores& stores,
                                                const std::string& folder);
 

@@ -1,9 +1,9 @@
-// Keeps one list of class names in a local folder that several commands write shards to at once.
+// Makes concurrent commands that write shards to one local folder agree on its class names.
 //
-// Each keeps the names of its classes there in a hidden file from when it knows them until it has
-// ended, so that a command with other classes is refused before it works in vain. It cannot see one
-// of another machine; what decides is classes.json, which one of them makes and the others must
-// agree with before their shards get their names (keep_classes in app/data/files/set_classes.h).
+// Each command keeps its class names in a hidden file there while it runs, so that a command with
+// other classes is refused early. Commands on other machines are not seen; finally classes.json
+// decides, which one command creates and the others must match before their shards are renamed
+// (keep_classes in app/data/files/set_classes.h).
 #pragma once
 
 #include <filesystem>
@@ -16,11 +16,11 @@ namespace scaletrain::app {
 
 class ClassClaim {
  public:
-  // Throws core::DataError where classes.json, or another command that writes there now, has
-  // others.
+  // Throws core::DataError if classes.json, or another command that writes there now, has other
+  // classes.
   ClassClaim(const storage::Stores& stores, const std::string& folder,
              const std::vector<std::string>& classes);
-  ~ClassClaim();  // the file disappears
+  ~ClassClaim();  // removes the file
   ClassClaim(const ClassClaim&) = delete;
   ClassClaim& operator=(const ClassClaim&) = delete;
 

@@ -4,9 +4,7 @@
 // `exit_status`, which is 0 before, or throws core::Error.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::app {
 

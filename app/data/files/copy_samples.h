@@ -1,4 +1,4 @@
-// Samples taken out of shards and written into new ones, field by field and byte by byte.
+// Copies samples from shards to new shards, field by field, without changing bytes.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,8 @@
 
 namespace scaletrain::app {
 
-// Reads the set in its order with several threads and hands each sample to the writer that
-// `writer_of` names by the sample's number, from any thread; nullptr leaves it out. A key that was
-// used before gets a number at its end.
+// Reads the set in order with several threads. `writer_of` chooses the writer by the sample's
+// number, from any thread; nullptr skips the sample. A repeated key gets a number at its end.
 void copy_samples(const ShardSet& set, int threads,
                   const std::function<ShardWriter*(std::uint32_t)>& writer_of);
 

@@ -1,4 +1,4 @@
-// A local folder for one process at a time, among those of this machine.
+// Locks a local folder against other processes of this machine.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 
 namespace scaletrain::app {
 
-// Waits for the others, and holds the folder until the descriptor is closed. A file system that
-// has no locks (flock) gives none, and no error. Throws core::StorageError for a folder that cannot
-// be opened.
+// Waits for the lock and holds it until the descriptor is closed. On a file system without locks
+// (flock) there is no lock and no error. Throws core::StorageError if the folder cannot be opened.
 core::Descriptor lock_folder(const std::string& folder);
 
 }  // namespace scaletrain::app

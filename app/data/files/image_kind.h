@@ -14,7 +14,7 @@ std::string image_kind(std::string_view file);
 // file is damaged.
 std::string take_image(std::string& file, const std::string& place);
 
-// True if a member's extension names the format that its bytes are in.
+// True if a member's extension matches the format of its bytes.
 bool extension_fits(std::string_view extension, std::string_view file);
 
 }  // namespace scaletrain::app

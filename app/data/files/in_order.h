@@ -1,5 +1,5 @@
-// Items made by several threads and used by one, in the order of their numbers: what comes out does
-// not depend on the threads.
+// Makes items with several threads and uses them in order with one, so that results do not depend
+// on threads.
 #pragma once
 
 #include <condition_variable>
@@ -16,10 +16,10 @@
 
 namespace scaletrain::app {
 
-// Calls use(i, make(i, thread)) for i of 0 .. count-1 in this order. `make` runs in `threads`
-// threads, numbered from 0, at most 8 items a thread ahead of `use`, which runs in the caller's.
-// The first exception in the order of items is thrown, after every thread has ended. If the system
-// gives fewer threads, those do all the work; throws std::system_error if it gives none.
+// Calls use(i, make(i, thread)) for i = 0 .. count-1 in order. `make` runs in `threads` threads,
+// numbered from 0, at most 8 items per thread ahead of `use`, which runs in the caller's thread.
+// Throws the first exception in item order, after all threads have ended. If the system refuses
+// some threads, the others do all the work; throws std::system_error if it refuses all.
 template <class T>
 void in_order(std::int64_t count, int threads,
               const std::function<T(std::int64_t item, int thread)>& make,

@@ -1,4 +1,4 @@
-// The folders that a command makes for what it writes. A command that fails leaves none behind.
+// Creates output folders of a command and removes them if it fails.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@ namespace scaletrain::app {
 class NewFolders {
  public:
   NewFolders() = default;
-  ~NewFolders();  // removes those of them that hold nothing
+  ~NewFolders();  // removes the created folders that are empty
   NewFolders(const NewFolders&) = delete;
   NewFolders& operator=(const NewFolders&) = delete;
 
-  // Makes `folder` and those above it that are not there. Throws core::StorageError.
+  // Creates `folder` and its missing parents. Throws core::StorageError.
   void make(const std::filesystem::path& folder);
 
  private:

@@ -53,7 +53,7 @@ class ShardOnDisk : public NewShard {
   }
 
  private:
-  static fs::path index_of(const fs::path& shard) { return data::index_path(shard.string(), ""); }
+  static fs::path index_of(const fs::path& shard) { return format::index_path(shard.string(), ""); }
 
   const storage::Stores& stores_;
   fs::path path_, temporary_;
@@ -99,7 +99,7 @@ class ShardInStore : public NewShard {
                               std::memcpy(out.data(), bytes_.data() + offset, out.size());
                             });
     const format::ShardVersion version = data::version_of(storage.open(path_)->identity());
-    storage.write(data::index_path(path_, ""), format::encode_index(entries, version, sha256));
+    storage.write(format::index_path(path_, ""), format::encode_index(entries, version, sha256));
   }
 
   const storage::Stores& stores_;

@@ -1,4 +1,4 @@
-// One shard that is being written: a file or an object that appears whole, or not at all.
+// A shard being written: a file or object that appears atomically.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,20 @@ namespace scaletrain::app {
 
 class NewShard {
  public:
-  virtual ~NewShard() = default;  // removes what was not published
+  virtual ~NewShard() = default;  // discards unpublished contents
 
   virtual void write(std::span<const std::byte> bytes) = 0;
 
-  // Nothing is written afterwards. An object is put in its place now, then its index beside it
-  // where that is asked for; a file waits for publish(). Throws core::UsageError for an object that
-  // another writer put there in the meantime.
+  // Ends writing. An object is published now, then its index beside it if requested; a file waits
+  // for publish(). Throws core::UsageError if another writer created the object meanwhile.
   virtual format::FileEntry finish(bool with_index) = 0;
 
-  // Puts a file in its place, then its index; the folder is not synced.
+  // Publishes a file, then its index; does not sync the folder.
   virtual void publish() {}
 };
 
-// A remote one is held in memory until it is published, and has 5 GiB at most, which object stores
-// take at once. `stores` must outlive it.
+// A remote shard is kept in memory until it is published; its limit is 5 GiB, the largest single
+// upload. `stores` must outlive it.
 std::unique_ptr<NewShard> new_shard(const storage::Stores& stores, const std::string& path);
 
 }  // namespace scaletrain::app

@@ -1,5 +1,5 @@
-// The files of a set, NAME-000000.ENDING and on, in a local folder: which are there, and under
-// which names new ones are written until all of them are whole.
+// Numbered files of a set, NAME-000000.ENDING and following, in a local folder, and the temporary
+// names of new ones.
 #pragma once
 
 #include <sys/types.h>
@@ -16,17 +16,18 @@ namespace scaletrain::app {
 bool is_numbered(std::string_view file, std::string_view name,
                  std::initializer_list<std::string_view> endings);
 
-// Temporary path where this process writes what will be `path`: a hidden name in the same folder.
+// Returns the temporary path at which this process writes the future `path`: a hidden name in the
+// same folder.
 std::filesystem::path unfinished(const std::filesystem::path& path);
 
 // Parsed name of a file that unfinished() named.
 struct Unfinished {
   std::string becomes;
   pid_t owner = 0;
-  bool is_in_use = false;  // its process is still there (lib/core/disk/temporary_name.h)
+  bool is_in_use = false;  // its process still runs (lib/core/disk/temporary_name.h)
 };
 
-// nullopt for a file of another kind; the index of an unfinished shard counts as that shard.
+// Returns nullopt for other files; the index of an unfinished shard counts as that shard.
 std::optional<Unfinished> parse_unfinished(const std::filesystem::path& file);
 
 // Removes unfinished files of set `name` in `folder` whose process has ended, for example by

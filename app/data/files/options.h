@@ -1,18 +1,15 @@
-// Flags that several commands of `scaletrain data` have.
+// Flags shared by several commands of `scaletrain data`.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "lib/core/text/cli_app.h"
 #include "lib/storage/stores.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming)
-class App;
-}
 
 namespace scaletrain::app {
 
-// --threads N; 0, the default, is one a core that this process may use.
+// --threads N; 0, the default, is one for each usable core.
 void add_threads_flag(CLI::App& command, int& threads, const std::string& of = "threads that work");
 int resolve_threads(int threads);
 
@@ -27,11 +24,11 @@ void refuse_existing(const storage::Storage& storage, const std::string& path, b
 // PATH...: shards, patterns with braces, or folders; local or remote.
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths);
 
-// The shards that such arguments mean: a folder stands for every tar in it, plain or compressed,
-// and a "*" in the last part for all that fit, sorted bytewise, and each shard is there once; an
-// s3:// or gs:// path that has no such name is a folder, or a shard where it is none. Throws
-// core::UsageError for a wrong pattern, core::DataError for a missing or empty folder. Shards
-// themselves are not opened.
+// Returns the shards of such arguments, without opening them: a folder stands for every tar in it,
+// plain or compressed, and a "*" in the last part for all matches, sorted bytewise without
+// repetitions; an s3:// or gs:// path without a tar's name is a folder, or a shard if there is no
+// such folder. Throws core::UsageError for an invalid pattern, core::DataError for a missing or
+// empty folder.
 std::vector<std::string> resolve_shards(const storage::Stores& stores,
                                         const std::vector<std::string>& paths);
 

@@ -1,5 +1,5 @@
-// Standard output of a command. All of it arrives, or the command fails: a full disk behind `>
-// FILE` must not end in half a file and exit code 0.
+// Standard output of a command: either all of it is written or the command fails, since a full disk
+// behind `> FILE` must not leave half a file with exit code 0.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,11 +7,11 @@
 
 namespace scaletrain::app {
 
-// Writes to standard output. A reader that has gone (`| head`) ends the program at once, as SIGPIPE
-// would. Throws core::StorageError for anything else.
+// Writes to standard output. If the reader has closed the pipe (`| head`), ends the program at
+// once, as SIGPIPE would. Throws core::StorageError for other errors.
 void print(std::string_view text);
 
-// Indented, with a newline; bytes that are not UTF-8 are replaced.
+// Prints indented JSON with a newline; invalid UTF-8 is replaced.
 void print_json(const nlohmann::ordered_json& json);
 
 }  // namespace scaletrain::app

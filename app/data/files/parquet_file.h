@@ -1,4 +1,4 @@
-// A Parquet file row by row, read by Arrow (app/parquet/parquet_library.h).
+// Reads a Parquet file row by row with Arrow (app/parquet/parquet_library.h).
 #pragma once
 
 #include <memory>
@@ -11,15 +11,14 @@ namespace scaletrain::app {
 
 class ParquetFile {
  public:
-  // `only`: the columns to read, of those that are there; all where it is empty. Throws
-  // core::UsageError where Arrow is not there; core::DataError naming the file for damage, which
-  // next() throws too.
+  // `only`: names of columns to read, if they exist; {}: all. Throws core::UsageError if Arrow is
+  // missing, and core::DataError naming a damaged file, as next() does.
   explicit ParquetFile(const std::string& path, const std::vector<std::string>& only = {});
 
   const std::vector<std::string>& columns() const { return rows_->columns(); }
   std::string huggingface() const { return rows_->huggingface(); }  // as ParquetRows has it
 
-  // A cell for each column; false after the last row.
+  // Reads a row with a cell for each column; returns false after the last row.
   bool next(std::vector<ParquetCell>& row);
 
  private:

@@ -20,13 +20,13 @@ struct SamplePlace {
 
 SamplePlace place_of(const ShardFile& shard, const FoundSample& sample);
 
-// The keys of samples, read from their images' headers; each shard is opened once.
+// Returns the keys of samples, read from their headers; opens each shard once.
 std::vector<std::string> keys_at(const ShardSet& set, const std::vector<SamplePlace>& places);
 
-// "SHARD: KEY" of each, for people.
+// Returns "SHARD: KEY" of each, for messages.
 std::vector<std::string> shown_samples(const ShardSet& set, const std::vector<SamplePlace>& places);
 
-// XXH3 with two seeds of the image's bytes: equal for equal images, 128 bits against accidents.
+// XXH3 of the image's bytes with two seeds: 128 bits make accidental equality unlikely.
 struct ContentHash {
   std::uint64_t high = 0, low = 0;
 
@@ -37,7 +37,7 @@ struct ContentHash {
 };
 ContentHash content_hash(std::string_view bytes);
 
-// 28 bytes a sample.
+// Hashes of samples, 28 bytes for each.
 struct HashedSamples {
   std::vector<SamplePlace> places;
   std::vector<ContentHash> hashes;
@@ -47,7 +47,7 @@ struct HashedSamples {
 HashedSamples hash_samples(const ShardSet& set, int threads,
                            const std::function<void(const FoundSample&, ContentHash)>& also = {});
 
-// Numbers of samples with the same image: in each set ascending, sets in the order of their first.
+// Groups of samples with the same image: ascending numbers, groups ordered by their first.
 using SampleSets = std::vector<std::vector<std::uint32_t>>;
 SampleSets equal_sets(const std::vector<ContentHash>& hashes);
 

@@ -1,4 +1,4 @@
-// classes.json of sets that are read and written: labels mean one thing in a set.
+// Reads and writes classes.json: labels have one meaning in a set.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@ namespace scaletrain::app {
 
 inline constexpr const char* kClassesFile = "classes.json";
 
-// Throws core::DataError where the folder of new shards has other classes already, or where there
-// are too many of them for classes.json: to be called before the first shard is written.
+// Throws core::DataError if the folder of new shards has other classes, or if there are too many
+// for classes.json; call before the first shard is written.
 void check_classes(const storage::Stores& stores, const std::string& folder,
                    const std::vector<std::string>& classes);
 
-// Writes classes.json where there are classes and it is not there yet, after check_classes(). If
-// several commands do so at once, one creates the file; the others throw core::DataError if their
-// classes differ from it. In a folder, call it before the shards get their names. Google Cloud
-// Storage has no such guard.
+// Writes classes.json if there are classes and no such file, after check_classes(). If several
+// commands do so at once, one creates the file; the others throw core::DataError if their classes
+// differ. In a folder, call it before the shards are renamed. Google Cloud Storage has no such
+// protection.
 void keep_classes(const storage::Stores& stores, const std::string& folder,
                   const std::vector<std::string>& classes);
 

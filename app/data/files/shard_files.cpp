@@ -111,7 +111,7 @@ IndexedShard write_index(const storage::Stores& stores, const std::string& path,
   format::ShardVersion version = data::version_of(identity);
   version.excluded = format::excluded_digest(left_out);
   if (!cache.empty()) core::system_disk().make_folders(cache);
-  const std::string index = data::index_path(path, cache);
+  const std::string index = format::index_path(path, cache);
   const std::string known =
       sha256.empty() && !core::is_url(index) ? format::recorded_sha256(index, version) : sha256;
   stores.of(index).write(index, format::encode_index(entries, version, known));

@@ -1,4 +1,4 @@
-// Shards as the tools read them, local or remote: opened, walked through, indexed.
+// Shards for the tools, local or remote: opens, reads and indexes them.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace scaletrain::app {
 
-// One shard opened for reading; any thread may read. A remote one is read in large pieces, a
-// compressed one is decompressed when it is opened.
+// A shard opened for reading by any thread. A remote shard is read in large pieces, a compressed
+// one is decompressed when it is opened.
 class ShardFile {
  public:
   ShardFile(const storage::Stores& stores, std::string path);
@@ -29,15 +29,15 @@ class ShardFile {
   std::int64_t bytes() const { return object_->identity().bytes; }  // uncompressed tar
   storage::Identity identity() const { return identity_; }          // the file as stored
 
-  // The bytes of a member.
+  // Returns the bytes of a member.
   std::string read(const format::TarMember& member) const;
   void read_at(std::int64_t offset, std::span<std::byte> out) const;
 
   // Calls `use` for every sample, as format::for_each_group() does.
   std::int64_t for_each_group(const std::function<bool(format::TarGroup)>& use) const;
 
-  // Same with a few megabytes of samples at a time. `use` may read them from several threads: the
-  // blocks of a remote shard that hold them are still in memory.
+  // Like for_each_group(), with a few megabytes of samples at a time, which `use` may read from
+  // several threads: the blocks of a remote shard are still in memory.
   std::int64_t for_each_batch(const std::function<void(std::vector<format::TarGroup>)>& use) const;
 
  private:
@@ -50,15 +50,15 @@ class ShardFile {
 // Version of a file as stored, compressed or not.
 storage::Identity identity_of(const storage::Stores& stores, const std::string& path);
 
-// Size and SHA-256 of a file as it is, read through once.
+// Returns size and SHA-256 of a file as stored, by reading it.
 format::FileEntry hash_of(const storage::Stores& stores, const std::string& path);
 
-// The folder of a path or URL, "" for none; and a file in such a folder.
+// Return the folder of a path or URL ("" if none), and a file in such a folder.
 std::string folder_of(const std::string& path);
 std::string file_in(const std::string& folder, const std::string& name);
 
-// quarantine.json of a folder; empty where there is none. Throws core::CheckpointError for a
-// damaged one.
+// Reads quarantine.json of a folder; empty if there is none. Throws core::CheckpointError for a
+// damaged file.
 format::Quarantine read_quarantine(const storage::Stores& stores, const std::string& folder);
 
 struct IndexedShard {
@@ -66,9 +66,8 @@ struct IndexedShard {
   std::int64_t bytes = 0;
 };
 
-// Writes the index of a shard beside it, or in the folder `cache`; none of a shard in quarantine.
-// `sha256` of the shard, "" where nobody computed it: then that of the index that is replaced
-// stays.
+// Writes the index of a shard beside it, or in the folder `cache`; not for a shard in quarantine.
+// `sha256`: hash of the shard, "" if not computed, which keeps the hash of the replaced index.
 IndexedShard write_index(const storage::Stores& stores, const std::string& path,
                          const std::string& cache, const std::string& sha256, int threads = 1);
 

@@ -1,4 +1,4 @@
-// All the shards that a command is given, and the sound samples in them.
+// All shards of a command, and the valid samples in them.
 #pragma once
 
 #include <unistd.h>
@@ -17,8 +17,8 @@
 
 namespace scaletrain::app {
 
-// Opens each shard once, to fail at the start where one is missing; later one at a time, of the
-// same version. `stores` must outlive it.
+// Opens each shard once, to detect missing ones at the start; later one at a time, checking that
+// the version is the same. `stores` must outlive it.
 class ShardSet {
  public:
   ShardSet(const storage::Stores& stores, std::vector<std::string> paths);
@@ -28,7 +28,7 @@ class ShardSet {
   const std::string& path(std::size_t shard) const { return paths_[shard]; }
   const storage::Stores& stores() const { return stores_; }
 
-  // Throws core::DataError for a shard that was changed in the meantime.
+  // Throws core::DataError for a shard that has changed meanwhile.
   std::unique_ptr<ShardFile> open(std::size_t shard) const;
 
   bool leaves_out(std::size_t shard) const { return quarantine_.holds_shard(paths_[shard]); }
@@ -43,11 +43,11 @@ class ShardSet {
   std::vector<storage::Identity> identities_;
 };
 
-// One sound sample, and where it is.
+// A valid sample and its place.
 struct FoundSample {
   std::uint32_t number = 0;  // in the whole set
   std::uint32_t shard = 0;
-  // The class; of a list of classes 2^31 or more, the same for the same list.
+  // The class; for a list of classes a number from 2^31 on, equal for equal lists.
   std::uint32_t label = 0;
   format::TarGroup group;
   std::vector<std::int64_t> labels;  // the classes: one, or those of the list
@@ -55,21 +55,21 @@ struct FoundSample {
 
 using UseBatch = std::function<void(const ShardFile&, const std::vector<FoundSample>&)>;
 
-// Every sample of one shard, a few megabytes at a time; the first gets the number `first`, and what
-// comes back is the number after the last. Throws core::DataError for the first that is not whole
-// or whose key the shard had before; what quarantine.json beside the shard names is left out.
+// Passes the samples of one shard to `use`, a few megabytes at a time, numbered from `first`;
+// returns the number after the last. Skips samples in quarantine.json. Throws core::DataError for
+// the first incomplete sample or repeated key.
 std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uint32_t first,
                                 const UseBatch& use);
 
-// Does so for every shard; `after` is called when a shard is done.
+// Does so for every shard; calls `after` after each.
 void for_each_batch(const ShardSet& set, const UseBatch& use, const std::function<void()>& after);
 
-// Bytes from the first byte of the first sample to the last byte of the last one.
+// Returns the number of bytes from the first sample's start to the last sample's end.
 std::int64_t bytes_of(const std::vector<FoundSample>& batch);
 
 // Calls use(sample, make(shard, sample, thread)) for every sample in order; `make` runs in several
-// threads, as in_order() has it. Memory does not grow with the number of samples. A bar with
-// `label` shows how many shards are done.
+// threads, as in in_order(). Memory does not grow with the number of samples. Shows a progress bar
+// with `label` over the shards.
 template <class T>
 void for_each_sample(
     const ShardSet& set, const std::string& label, int threads,

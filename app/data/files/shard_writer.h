@@ -1,7 +1,7 @@
-// New shards NAME-000000.tar, NAME-000001.tar, ... in a folder, local or of an object store, each
-// whole or absent, with its index beside it where every sample has one image and a class number,
-// as training needs. In a local folder they appear together when all are whole, and only then are
-// older ones replaced; in an object store each appears when it is whole.
+// Writes shards NAME-000000.tar, NAME-000001.tar, ... in a folder, local or in an object store,
+// each atomically. Each gets an index if every sample has one image and a class number, as training
+// needs. In a local folder all shards appear together, and only then replace older ones; in an
+// object store each appears when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,8 @@
 #include <vector>
 
 #include "app/data/files/new_folders.h"
+#include "lib/core/text/cli_app.h"
 #include "lib/storage/stores.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming)
-class App;
-}
 
 namespace scaletrain::app {
 
@@ -54,29 +51,28 @@ struct WrittenField {
 
 class ShardWriter {
  public:
-  // Makes the folder; from now on add() notices a request to stop the process
-  // (lib/core/process/signals.h). Throws core::UsageError where shards of this name are there
-  // already, unless `overwrite` says to replace them, which an object store does not allow.
-  // `stores` must outlive it.
+  // Creates the folder; afterwards add() notices a stop request (lib/core/process/signals.h).
+  // Throws core::UsageError if shards of this name exist, unless `overwrite` is set, which object
+  // stores do not allow. `stores` must outlive it.
   ShardWriter(const storage::Stores& stores, const ShardOptions& options);
-  ~ShardWriter();  // removes what was not finished
+  ~ShardWriter();  // removes unfinished shards
 
-  // The classes of the labels, for classes.json: to be called as soon as they are known, and before
-  // finish(). Throws core::DataError where the folder has others, or another command is writing
-  // shards of others there.
+  // Sets the classes for classes.json. Call as soon as they are known, and before finish(). Throws
+  // core::DataError if the folder has others, or another command is writing shards of other classes
+  // there.
   void claim_classes(const std::vector<std::string>& classes);
 
-  // Appends one sample. A shard ends before the sample that would take it over its bytes or count.
-  // Throws core::Error where a stop was asked for.
+  // Appends one sample, in a new shard if it would exceed the limit on bytes or samples. Throws
+  // core::Error for a stop request.
   void add(std::string_view key, const std::vector<WrittenField>& fields);
 
-  // Ends the shard that is being written, for errors to appear before finish() of any writer.
+  // Ends the current shard, so that its errors appear before finish() of any writer.
   void close_shard();
 
-  // Ends the last shard, writes classes.json where it is not there, removes older shards of this
-  // name with their indexes and what is reported of them, and puts the new ones there. Returns the
-  // shards in order. Throws core::UsageError for shards that another program put there in the
-  // meantime, core::DataError for other classes.
+  // Ends the last shard, writes classes.json if it does not exist, removes older shards of this
+  // name with their indexes and quarantine entries, and renames the new ones. Returns the shards in
+  // order. Throws core::UsageError for shards that another program created meanwhile,
+  // core::DataError for other classes.
   const std::vector<WrittenShard>& finish();
 
   // Samples without an image or a class number, or with two images, which training cannot use.

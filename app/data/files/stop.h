@@ -7,9 +7,8 @@
 namespace scaletrain::app {
 
 // Call between samples of a command that writes to `folder`, after core::install_stop_handlers().
-// If a stop was requested, throws core::Error with the exit code of docs/reference/exit-codes.md;
-// unfinished files are removed by their owners' destructors. `whole` shards are already in their
-// place.
+// For a stop request, throws core::Error with the exit code of docs/reference/exit-codes.md;
+// destructors remove unfinished files. `whole`: number of shards already published.
 void leave_if_stopped(const std::string& folder, std::size_t whole = 0);
 
 }  // namespace scaletrain::app

@@ -15,6 +15,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/lookup.h"
 #include "lib/core/text/placeholder.h"
 #include "lib/core/text/text.h"
 #include "lib/storage/unpack.h"
@@ -215,10 +216,7 @@ std::string read_text(const std::string& path, const std::string& encoding) {
 std::string text_kind(std::string_view path) {
   std::filesystem::path name = std::filesystem::path(path).filename();
   const auto ending = [&name] {
-    std::string text = name.extension().string();
-    for (char& c : text) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
+    const std::string text = core::lower_case(name.extension().string());
     return text.empty() ? text : text.substr(1);
   };
   constexpr std::array<std::string_view, 5> kPacked{"gz", "zst", "zstd", "xz", "bz2"};

@@ -14,7 +14,7 @@ namespace scaletrain::app {
 
 class UniqueKeys {
  public:
-  // `key`; where it was taken before, with -2, -3, ... at its end.
+  // Returns `key`, with -2, -3, ... at its end if it was returned before.
   std::string take(const std::string& key) {
     if (keys_.insert(key)) return key;
     // Last number tried for this key, so that many keys of one name stay fast.

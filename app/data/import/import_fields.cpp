@@ -11,6 +11,7 @@
 #include "app/data/files/image_kind.h"
 #include "app/foreign/foreign_image.h"
 #include "lib/core/error.h"
+#include "lib/core/text/lookup.h"
 #include "lib/core/text/text.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/tar/label_rule.h"
@@ -29,11 +30,7 @@ std::string place_of(const ImportedSample& sample) {
 
 // "Input.JPG" and ".input.jpg" are the field input.jpg: extensions are lower-case.
 std::string extension_of(std::string_view asked) {
-  std::string extension(asked.substr(asked.starts_with('.') ? 1 : 0));
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return extension;
+  return core::lower_case(asked.substr(asked.starts_with('.') ? 1 : 0));
 }
 
 ImportedField& field_of(ImportedSample& sample, const std::string& asked, const char* flag) {

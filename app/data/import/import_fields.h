@@ -9,20 +9,21 @@
 
 namespace scaletrain::app {
 
-// `label` with `first_class` taken off; nullopt for what is no class number then.
+// Returns `label` - `first_class`; nullopt if that is not a class number.
 std::optional<std::int64_t> class_number(std::int64_t label, std::int64_t first_class);
 
-// Remedy for a message about an invalid label: `label` as stored, -1 for one that is missing,
-// nullopt for one that is no number.
+// Returns the remedy for an invalid label: `label` as stored, -1 if missing, nullopt if not a
+// number.
 std::string label_remedy(std::optional<std::int64_t> label, std::int64_t first_class);
 
-// A sample whose fields came by their names, KEY.EXTENSION. Its only picture, where that is a BMP,
-// GIF or TIFF, becomes a PNG. The field `names.image` becomes the image, with the extension of the
-// format it is in, and `names.label` becomes "cls"; another image, or "cls", beside it becomes
-// "other.EXTENSION". The number in "cls" is shifted by `names.first_class`. With `names.label_key`,
-// or of a folder, "cls" is added. A `prefix` that is not empty stands before the key, with a slash.
-// Throws core::DataError: no such field, bytes that are no image, a label that is no class number,
-// a list that names a class twice, or with `names.multi_hot` is no row of zeros and ones.
+// Arranges the fields of a sample, which are named KEY.EXTENSION. A single BMP, GIF or TIFF picture
+// becomes a PNG. The field `names.image` becomes the image, with the extension of its format, and
+// `names.label` becomes "cls"; other images or "cls" fields become "other.EXTENSION".
+// `names.first_class` is subtracted from the number in "cls". With `names.label_key`, or a label
+// from the folder, "cls" is added. A `prefix` is put before the key, with a slash. Throws
+// core::DataError for a missing field, bytes that are not an image, a label that is not a class
+// number, or a list with a repeated class or, with `names.multi_hot`, other values than zeros and
+// ones.
 ImportedSample arranged(ImportedSample sample, const FieldNames& names, const std::string& prefix);
 
 }  // namespace scaletrain::app

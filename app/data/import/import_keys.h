@@ -1,4 +1,4 @@
-// Keys of imported samples, each once.
+// Checks that keys of imported samples are unique.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace scaletrain::app {
 
-// Takes 24 bytes a key at most.
+// Uses at most 24 bytes per key.
 class ImportKeys {
  public:
-  // `source` is the file that the sample came from. Throws core::DataError naming this file and the
-  // one that had the key before.
+  // `source`: file of the sample. Throws core::DataError naming this file and the one with the same
+  // key.
   void insert(const std::string& key, const std::string& source);
 
  private:

@@ -13,6 +13,7 @@
 #include "app/data/import/import_fields.h"
 #include "app/data/import/import_sources.h"
 #include "lib/core/error.h"
+#include "lib/core/text/lookup.h"
 #include "lib/format/tar/tar.h"
 
 namespace scaletrain::app {
@@ -119,10 +120,9 @@ ParquetClasses find_classes(const std::vector<std::string>& paths, const FieldNa
 
 // The field's name up to the last dot: one that a tar's member may have.
 std::string field_stem(const std::string& column) {
-  std::string stem = column;
+  std::string stem = core::lower_case(column);
   for (char& c : stem) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     if (byte <= ' ' || byte == 0x7f || c == '.' || c == '/') c = '_';
   }
   return stem;

@@ -1,4 +1,4 @@
-// Data sets of other formats, sample by sample.
+// Reads data sets of other formats, sample by sample.
 #pragma once
 
 #include <cstdint>
@@ -17,44 +17,43 @@ using UseSample = std::function<void(ImportedSample)>;
 
 // Facts about the source that are not samples.
 struct ImportedSet {
-  std::vector<std::string> classes = {};  // their names
+  std::vector<std::string> classes = {};  // class names
   data::LeftAlone left_alone = {};        // folders only: files skipped by extension
   std::int64_t lost_links = 0;            // tars only: links to no earlier file
   std::string first_lost_link = {};       // for messages
 };
 
-// A folder for each class, in the files' order; images are taken as they are, read by `threads`
-// threads.
+// Imports a folder for each class, in the order of the files; images are copied unchanged, read by
+// `threads` threads.
 ImportedSet import_folder(const std::string& path, int threads, const UseSample& use);
 
-// A file, or what it holds where it is compressed (gzip, zstd, xz, bzip2), whatever it is called.
+// Opens a file, decompressed if it is compressed (gzip, zstd, xz, bzip2), whatever its name.
 std::unique_ptr<storage::Object> open_source(const std::string& path,
                                              const storage::Storage& files);
 
-// Prefix of the keys that are made for formats without keys: the file's name, each dot replaced by
-// "_".
+// Returns the prefix of keys for formats without keys: the file name with "_" for each dot.
 std::string key_stem(const std::string& path);
 
-// LMDB with entries "KEY.EXTENSION" -> bytes, as the members of a shard are named.
+// Imports LMDB with entries "KEY.EXTENSION" -> bytes, named like the members of a shard.
 void import_lmdb(const std::string& path, const UseSample& use);
 
-// A tar with WebDataset's names, local or remote, plain or compressed (gzip, zstd, xz, bzip2)
-// whatever it is called; it must end as a tar does. A hard link to a member before it is that
+// Imports a tar with WebDataset's names, local or remote, plain or compressed (gzip, zstd, xz,
+// bzip2), whatever its name; it must have an end marker. A hard link to an earlier member has that
 // member's bytes; other links are counted in `set`.
 void import_tar(const storage::Stores& stores, const std::string& path, const UseSample& use,
                 ImportedSet& set);
 
-// The keys of such a tar, one for each of its members; only headers are read.
+// Reads the keys of such a tar, one for each member, from its headers.
 void for_each_key(const storage::Stores& stores, const std::string& path,
                   const std::function<void(const std::string& key)>& use);
 
-// IDX files of images and labels, as MNIST's, plain or compressed alike: images become PNG.
+// Imports IDX files of images and labels, such as MNIST, plain or compressed; images become PNG.
 void import_idx(const std::string& images, const std::string& labels, std::int64_t first_class,
                 const UseSample& use);
 
-// tf.train.Example messages, "image/encoded" and "image/class/label", plain or compressed; the keys
-// are the file's name, with a number where names repeat, and the record's number. The classes'
-// names are those of "image/class/text", where every class from 0 on has one.
+// Imports tf.train.Example messages with "image/encoded" and "image/class/label", plain or
+// compressed. Keys are the file name, with a number if names repeat, and the record's number. Class
+// names come from "image/class/text" if every class from 0 on has one.
 ImportedSet import_tfrecord(const std::vector<std::string>& paths, const FieldNames& names,
                             const UseSample& use);
 

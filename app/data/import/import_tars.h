@@ -1,4 +1,4 @@
-// Tars that are shards of a set: files beside them name the classes and the samples to leave out.
+// Imports tars that are shards of a set, with their classes.json and quarantine.json.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace scaletrain::app {
 
 class ImportedTars {
  public:
-  // Says in a warning how much quarantine.json leaves out. Throws core::DataError where the folders
-  // have different classes.json.
+  // Logs a warning with the samples that quarantine.json excludes. Throws core::DataError if the
+  // folders have different classes.json.
   ImportedTars(const storage::Stores& stores, const std::vector<std::string>& paths);
 
-  // As import_tar, without what is in quarantine.
+  // Imports like import_tar(), without samples in quarantine.
   void import(const std::string& path, const UseSample& use, ImportedSet& set) const;
 
-  // The last folders of the keys of all tars, sorted bytewise; what classes.json names where it is
-  // there.
+  // Returns the last folders of the keys of all tars, sorted bytewise, or the names in classes.json
+  // if it exists.
   std::vector<std::string> folders(const std::vector<std::string>& paths) const;
 
-  // The names of the labels that are left once `first_class` is taken off each; none where nobody
-  // named them, or where labels become larger.
+  // Returns the class names that remain after subtracting `first_class` from labels; {} if there
+  // are none, or if labels become larger.
   std::vector<std::string> classes(std::int64_t first_class) const;
 
  private:

@@ -14,7 +14,7 @@
 
 namespace scaletrain::app {
 
-// The tokens of a document, with the one that ends it.
+// Tokens of a document, including the one that ends it.
 struct EncodedDocument {
   std::vector<std::uint32_t> tokens;
   std::size_t prompt = 0;         // leading tokens without loss
@@ -30,7 +30,7 @@ struct TokenFiles {
 
 class TokenWriter {
  public:
-  // Throws core::UsageError where there are files of this name and `overwrite` is not set.
+  // Throws core::UsageError if files of this name exist and `overwrite` is not set.
   explicit TokenWriter(TokenFiles files);
   ~TokenWriter();  // removes unfinished files
   TokenWriter(const TokenWriter&) = delete;
@@ -38,8 +38,8 @@ class TokenWriter {
 
   void add(const EncodedDocument& document);
 
-  // Replaces older files by the new ones, which are whole now, and writes `card` with the layout,
-  // the numbers and the files filled in; returns it.
+  // Replaces older files by the new ones and writes `card`, completed with layout, counts and
+  // files; returns it.
   format::TokenCard finish(format::TokenCard card);
 
  private:

@@ -12,7 +12,8 @@ namespace scaletrain::launcher {
 
 struct Cost {
   recipe::Technique technique;
-  nlohmann::ordered_json answer;  // the worker's (app/worker/bench_command.h); null: it failed
+  nlohmann::ordered_json
+      answer;  // answer of the worker (app/worker/bench_command.h); null: it failed
   int exit_status = 0;
 };
 
@@ -21,15 +22,15 @@ struct BenchReport {
   std::string recipe;
   int ranks = 1;
   std::int64_t global_batch = 0;  // samples of a step
-  std::vector<Cost> costs;        // the first is the recipe as it is
+  std::vector<Cost> costs;        // the first is the unchanged recipe
 };
 
-// MB by kind and how many times less than the recipe as it is; or steps and samples a second, and
-// how many times faster. A technique that failed has its exit code.
+// Table of MB by kind and the reduction compared with the unchanged recipe; or of steps and samples
+// per second and the speed-up. A technique that failed has its exit code.
 std::string bench_text(const BenchReport& report);
 // {"recipe", "ranks", "global_batch", "costs": [{"technique", "set", "peak_bytes"|"step_s",
-// "times"}]}, where "times" is as in the text; "per_device" where that was found; of one that
-// failed "exit_code" alone.
+// "times"}]}, where "times" is the ratio of the table; "per_device" if it was searched. A failed
+// technique has only "exit_code".
 std::string bench_json(const BenchReport& report);
 
 // Exposed communication of a rank, from {"step_s", "exchange_s", "exposed_s", "calls", "bytes"}.

@@ -11,7 +11,7 @@ struct Finding {
   State state = State::kOk;
   std::string name;      // "disk", "open files"
   std::string found;     // observed state
-  std::string remedy{};  // suggested remedy; "": all is well
+  std::string remedy{};  // suggested remedy; "": no problem
 };
 
 using Findings = std::vector<Finding>;
@@ -22,7 +22,7 @@ Finding failure(std::string name, std::string found, std::string remedy);
 
 bool any_failed(const Findings& findings);
 
-// A line each, "ok       disk         ...", the remedy indented below.
+// One line for each, "ok       disk         ...", with the remedy indented below.
 std::string to_text(const Findings& findings);
 // {"ok": false, "findings": [{"name", "state": "ok"|"warning"|"failed", "found", "remedy"}, ...]}
 std::string to_json(const Findings& findings);

@@ -1,4 +1,4 @@
-// Checks of what the machine grants: cores, limits, memory that is shared, the clock, the disk.
+// Checks of the machine: cores, limits, shared memory, load, clock, disk.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ inline constexpr std::int64_t kNoLimit = -1;
 Finding check_open_files(std::int64_t soft, std::int64_t hard);
 Finding check_processes(std::int64_t soft);
 Finding check_locked_memory(std::int64_t soft, bool gpus);
-// The three of this process.
+// Checks these limits of this process.
 Findings check_limits(bool gpus);
 
-// /dev/shm: there, writable, its size.
+// Checks that /dev/shm exists and is writable, and its size.
 Finding check_shared_memory(const std::filesystem::path& folder = "/dev/shm");
 
-// Threads of others that run or wait for a core (launcher/platform/machine_load.h), against
-// `cores`.
+// Compares the runnable threads of other processes (launcher/platform/machine_load.h) with `cores`.
 Finding check_load(double busy, int cores);
 
-// The date, and whether the kernel knows of something that keeps it right.
+// Checks the date, and that the kernel reports a synchronized clock.
 Finding check_clock();
 
-// In `output`, or in the nearest folder above it that is there: a file is written, synced, renamed
-// and the folder synced; symbolic and hard links, and what runs use without them; free space; the
-// time of the file against this machine's clock. Leaves nothing behind.
+// Checks the disk of `output`, or of its nearest existing parent: writes, syncs and renames a file,
+// and syncs the folder; tries symbolic and hard links, and names the substitute that runs use
+// without them; checks free space and the file's time against this machine's clock. Leaves nothing
+// behind.
 Findings check_disk(const std::filesystem::path& output);
 
 }  // namespace scaletrain::launcher

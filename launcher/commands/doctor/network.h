@@ -1,4 +1,4 @@
-// Checks of names and ports: what a rendezvous needs.
+// Checks of host names and ports, which a rendezvous needs.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace scaletrain::launcher {
 
-// The loopback interface takes a connection, by IPv4 and, where there is, IPv6; torchrun's fixed
-// port is free.
+// Checks that the loopback interface accepts connections, by IPv4 and (if available) IPv6, and that
+// torchrun's fixed port is free.
 Findings check_ports();
 
-// `name` resolves, and quickly; `what` is the line's name. `is_ours`: one of its addresses must be
-// one of this machine's.
+// Checks that `name` resolves quickly; `what` is the label of the line. `is_ours`: one of its
+// addresses must be this machine's.
 Finding check_name(const std::string& what, const std::string& name, bool is_ours);
 
-// localhost, this machine's own name, and MASTER_ADDR where it is set.
+// Checks localhost, this machine's name, and MASTER_ADDR if it is set.
 Findings check_names();
 
 }  // namespace scaletrain::launcher

@@ -1,5 +1,5 @@
-// Checks of what trains: devices and driver, scaletrain-worker with its LibTorch, and ranks that
-// talk to each other on this machine.
+// Checks of the training set-up: devices and driver, scaletrain-worker with its LibTorch, and
+// communication between ranks on this machine.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,16 @@
 
 namespace scaletrain::launcher {
 
-// The devices and the driver. `driver`: as ask_driver found it, `why` where it found none;
-// `nodes`: whether the kernel has NVIDIA devices; `visible`: CUDA_VISIBLE_DEVICES.
+// Checks the devices and the driver. `driver`: result of ask_driver(), `why`: its reason if there
+// is none; `nodes`: true if the kernel has NVIDIA devices; `visible`: CUDA_VISIBLE_DEVICES.
 Findings check_devices(const std::optional<Driver>& driver, const std::string& why, bool nodes,
                        const std::optional<std::string>& visible, int cpus);
 
-// scaletrain-worker starts with its LibTorch; where `gpus` > 0 it can use that many.
+// Checks that scaletrain-worker starts with its LibTorch and, if `gpus` > 0, can use that many
+// GPUs.
 Finding check_worker(const std::string& worker, int gpus);
 
-// `ranks` workers sum a tensor over Gloo ("cpu") or NCCL ("cuda"), started by `launcher`.
+// Runs an all-reduce of `ranks` workers over Gloo ("cpu") or NCCL ("cuda"), started by `launcher`.
 Finding check_all_reduce(const std::string& launcher, const std::string& worker,
                          const std::string& device, int ranks);
 

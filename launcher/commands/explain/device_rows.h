@@ -1,4 +1,4 @@
-// How near the GPUs of a mesh's neighbouring ranks are on this node.
+// Shows how the GPUs of neighbouring ranks of a device mesh are connected on this node.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace scaletrain::launcher {
 std::vector<Explained> device_rows(const core::MeshPlan& mesh, int ranks_per_node,
                                    const GpuPaths& paths);
 
-// The order of GPUs that keeps the groups of the innermost axis nearer, as CUDA_VISIBLE_DEVICES
-// (`visible`: as it is set) would have it.
+// Suggests a better order of GPUs for the groups of the innermost axis, as a value for
+// CUDA_VISIBLE_DEVICES (`visible`: its present value).
 std::vector<std::string> device_notes(const core::MeshPlan& mesh, int ranks_per_node,
                                       const GpuPaths& paths,
                                       const std::optional<std::string>& visible);

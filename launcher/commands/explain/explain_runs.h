@@ -1,18 +1,16 @@
 // `explain slurm`, `explain queue` and `explain sweep`: the flags with their origins, and the runs
-// that would come of them.
+// they would make.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 
-// Below `explain`. `words` are what a person typed, less the program; they live as long as the app.
-// Nothing is submitted, started or written; what the commands refuse is refused.
+// Adds them to `explain`. `words`: the command line without the program, alive as long as the app.
+// Nothing is submitted, started or written; errors are the same as those of the commands.
 void add_explained_runs(CLI::App& explain, const std::vector<std::string>& words, int& exit_status);
 
 }  // namespace scaletrain::launcher

@@ -13,9 +13,9 @@ struct Explained {
 
 struct Explanation {
   std::string title = "launch";      // the command
-  std::vector<Explained> launch{};   // its flags and what follows from them
+  std::vector<Explained> launch{};   // its flags and values derived from them
   std::vector<Explained> runs{};     // for a command with several runs: name, folder, recipe
-  std::vector<Explained> recipe{};   // the keys; empty for a program, and for several recipes
+  std::vector<Explained> recipe{};   // recipe keys; empty for a program and for several recipes
   std::vector<Explained> mesh{};     // positions of the ranks of a multi-rank recipe
   std::vector<Explained> memory{};   // bytes of a rank by kind
   std::vector<Explained> traffic{};  // bytes that a rank passes to collectives per step
@@ -23,7 +23,7 @@ struct Explanation {
   std::vector<std::string> notes{};  // flags without effect
 };
 
-// Tables for a person; a value that is too long is cut.
+// Returns tables as text; long values are shortened.
 std::string to_text(const Explanation& explanation);
 // {"launch": [{"name", "value", "from"}, ...], "recipe": [...], "worker": [...], "notes": [...]};
 // another command has its own name in place of "launch", and "runs" in place of "worker". With

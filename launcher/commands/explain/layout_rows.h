@@ -15,9 +15,8 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Asks the worker of `recipe`, which is as a run of `ranks` ranks would get it. Throws
-// core::UsageError with the last line of what the worker said. `flags`: further ones for the
-// worker.
+// Asks the worker of `recipe`, resolved for `ranks` ranks, with further `flags` of the worker.
+// Throws core::UsageError with the last line of the worker's output.
 nlohmann::ordered_json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node,
                                   const std::vector<std::string>& flags = {});
 

@@ -9,9 +9,9 @@
 
 namespace scaletrain::launcher {
 
-// An axis that has several ranks, outermost first: how many, and which ranks and nodes rank 0's
-// group along it has; those that share experts with rank 0; then the first nodes and the last, with
-// their places on each axis.
+// Returns a row for each axis with several ranks, outermost first: its size, and the ranks and
+// nodes of rank 0's group; a row for rank 0's expert-parallel group; then the coordinates of the
+// first and last nodes.
 std::vector<Explained> mesh_rows(const core::MeshPlan& mesh, int ranks_per_node);
 
 // Warnings about the mesh: groups with the most communication that span several nodes.

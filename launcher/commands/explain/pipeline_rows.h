@@ -9,8 +9,9 @@
 
 namespace scaletrain::launcher {
 
-// Stages, idle share and the micro-batches that each rank holds, of a step of the whole batch;
-// nothing where there is no pipeline. How many of the model's units a stage has its worker knows.
+// Returns rows with stages, idle share and the number of micro-batches in memory on each rank, for
+// a step of the full batch; {} without a pipeline. Only the worker knows the number of units in a
+// stage.
 std::vector<Explained> pipeline_rows(const recipe::Parallel& parallel,
                                      const recipe::BatchPlan& batch);
 

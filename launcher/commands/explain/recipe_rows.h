@@ -1,4 +1,4 @@
-// Every key of a resolved recipe with where its value was written.
+// Every key of a resolved recipe with the origin of its value.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace scaletrain::launcher {
 
-// `resolved` is recipe.json's text, `origins` what recipe::key_origins found. A key that nobody
-// wrote comes from "default".
+// `resolved`: text of recipe.json; `origins`: result of recipe::key_origins(). Keys without an
+// origin come from "default".
 std::vector<Explained> recipe_rows(const std::string& resolved,
                                    const std::map<std::string, std::string>& origins);
 

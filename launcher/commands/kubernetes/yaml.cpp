@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "lib/core/text/lookup.h"
+
 namespace scaletrain::launcher {
 namespace {
 
@@ -25,9 +27,7 @@ bool reads_as_itself(const std::string& text) {
            byte == '.' || byte == '/';
   });
   if (text.empty() || !only_plain || !(is_letter(text[0]) || text[0] == '/')) return false;
-  std::string lower = text;
-  for (char& byte : lower) byte = byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte;
-  return std::find(kWords.begin(), kWords.end(), lower) == kWords.end();
+  return std::find(kWords.begin(), kWords.end(), core::lower_case(text)) == kWords.end();
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {

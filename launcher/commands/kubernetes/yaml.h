@@ -1,4 +1,4 @@
-// A JSON value as YAML for people to read and edit.
+// Converts a JSON value to readable YAML.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,8 +6,8 @@
 
 namespace scaletrain::launcher {
 
-// Block style, ends with a newline. A string that any YAML reader could take for something else is
-// in double quotes, with every character escaped that is not printable. `value` is an object whose
+// Returns block-style YAML that ends with a newline. A string that a YAML reader could take for
+// another type is in double quotes, with unprintable characters escaped. `value` is an object whose
 // arrays and objects are not empty; its strings are UTF-8.
 std::string to_yaml(const nlohmann::ordered_json& value);
 

@@ -13,12 +13,12 @@ struct RunPlace {
   std::vector<int> cpus{};  // CPUs that the job may run on; empty: all
 };
 
-// The entries of --devices: "0,1", UUIDs, MIG instances, "cpu" for none; "" for all that are
-// visible. Throws core::UsageError for an entry that this machine does not have.
+// Parses --devices: "0,1", UUIDs, MIG instances, "cpu" for none; "" for all visible devices. Throws
+// core::UsageError for an entry that this machine does not have.
 std::vector<std::string> choose_devices(const std::string& asked);
 
-// Places of `nproc` devices each, at most `jobs` of them (0: as many as there is room for). Without
-// devices `jobs` places (0: one), which share the CPUs evenly. Throws core::UsageError where a job
+// Returns places of `nproc` devices each, at most `jobs` (0: as many as fit). Without devices
+// returns `jobs` places (0: one), which share the CPUs evenly. Throws core::UsageError if a job
 // needs more devices than there are.
 std::vector<RunPlace> make_places(const std::vector<std::string>& devices, int nproc, int jobs,
                                   const std::set<int>& cpus);

@@ -7,10 +7,7 @@
 
 #include "launcher/commands/queue/places.h"
 #include "launcher/commands/queue/queued_job.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 
@@ -27,7 +24,7 @@ struct QueueOptions {
   std::string jobs = "0";
   std::string max_restarts = "0";
   std::string table = "text";
-  std::optional<std::string> slurm{};  // words for scaletrain slurm; the runs are not done here
+  std::optional<std::string> slurm{};  // arguments for `scaletrain slurm`, which then runs the jobs
   bool is_sweep = false;
   bool show = false;
   bool retry = false;
@@ -36,14 +33,15 @@ struct QueueOptions {
 void declare_queue(CLI::App& command, QueueOptions& options);
 void declare_sweep(CLI::App& command, QueueOptions& options);
 
-// The folder of the queue, or of the sweep: runs/sweep-RECIPE where none is given.
+// Returns the folder of the queue or sweep; default of a sweep: runs/sweep-RECIPE.
 std::string folder_of(const QueueOptions& options);
-// Workers of each run. Throws core::UsageError for a number that is none, as jobs_of and places_of.
+// Returns the number of workers of each run. Throws core::UsageError for an invalid number, like
+// jobs_of() and places_of().
 int workers_of(const QueueOptions& options);
-// The jobs of a queue's recipes, or of a sweep's combinations; every mistake of a recipe is
-// reported here, before anything is started.
+// Returns the jobs of a queue's recipes or of a sweep's combinations; reports every recipe error
+// before anything is started.
 std::vector<QueuedJob> jobs_of(const QueueOptions& options);
-// Places on this machine where they would run side by side.
+// Returns the places on this machine where they would run side by side.
 std::vector<RunPlace> places_of(const QueueOptions& options);
 
 }  // namespace scaletrain::launcher

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 
+#include "launcher/runs/run_metrics.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
 #include "lib/core/text/json_text.h"
@@ -15,27 +13,13 @@
 namespace scaletrain::launcher {
 namespace {
 
-using ResultJson = nlohmann::ordered_json;
-
-struct Span {
-  double first = 0, last = 0;
-};
-
-std::optional<double> number_in(const nlohmann::json& record, const char* key) {
-  const auto found = record.find(key);
-  if (found == record.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
 // A job, its result, and its cells as numbers or texts.
 struct ResultRow {
   const QueuedJob* job;
   RunResult result;
 };
 
-ResultJson or_null(const std::optional<double>& value) {
-  return value ? ResultJson(*value) : ResultJson();
-}
+RunJson or_null(const std::optional<double>& value) { return value ? RunJson(*value) : RunJson(); }
 
 // Metrics by which the runs of `rows` choose their best checkpoint, without duplicates.
 std::vector<std::string> metrics_of(const std::vector<ResultRow>& rows) {
@@ -48,20 +32,20 @@ std::vector<std::string> metrics_of(const std::vector<ResultRow>& rows) {
   return metrics;
 }
 
-ResultJson as_json(const ResultRow& row, const std::vector<std::string>& metrics) {
-  ResultJson validated = ResultJson::object();
+RunJson as_json(const ResultRow& row, const std::vector<std::string>& metrics) {
+  RunJson validated = RunJson::object();
   for (const std::string& metric : metrics) {
     const bool is_its = row.result.metric == metric;
     validated["best_val_" + metric] = or_null(is_its ? row.result.best : std::nullopt);
     validated["last_val_" + metric] = or_null(is_its ? row.result.last : std::nullopt);
   }
-  ResultJson values = ResultJson::object();
+  RunJson values = RunJson::object();
   for (const auto& [key, value] : row.job->values) values[key] = value;
-  ResultJson result{{"number", row.job->number},
-                    {"name", row.job->name},
-                    {"state", name_of(row.job->state)},
-                    {"values", values},
-                    {"step", row.result.step}};
+  RunJson result{{"number", row.job->number},
+                 {"name", row.job->name},
+                 {"state", name_of(row.job->state)},
+                 {"values", values},
+                 {"step", row.result.step}};
   result.update(validated);
   result.update({{"last_val_loss", or_null(row.result.last_val_loss)},
                  {"train_loss", or_null(row.result.train_loss)},
@@ -125,11 +109,9 @@ std::string as_csv(const std::vector<Cells>& lines) {
 
 // Reads the metric by which the run's resolved recipe chooses the best checkpoint.
 void read_metric(const std::filesystem::path& run, RunResult& result) {
-  std::ifstream file(run / "recipe.json");
-  const nlohmann::json recipe = nlohmann::json::parse(file, nullptr, false);
-  if (!recipe.is_object()) return;
-  const nlohmann::json::json_pointer metric("/checkpoint/best/metric"),
-      mode("/checkpoint/best/mode");
+  const RunJson recipe = read_object(run / "recipe.json");
+  if (recipe.is_null()) return;
+  const RunJson::json_pointer metric("/checkpoint/best/metric"), mode("/checkpoint/best/mode");
   result.metric = recipe.value(metric, "");
   result.lower_is_better = recipe.value(mode, "max") == "min";
 }
@@ -144,33 +126,19 @@ bool comes_first(const RunResult& a, const RunResult& b) {
 
 RunResult read_result(const std::filesystem::path& run) {
   RunResult result;
-  std::map<std::int64_t, nlohmann::json> trained, validated;  // keyed by step; later attempts win
-  std::map<int, Span> attempts;
-  std::ifstream file(run / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
-    if (!record.is_object() || !number_in(record, "step") || !number_in(record, "time")) continue;
-    const double time = *number_in(record, "time");
-    const auto attempt = static_cast<int>(number_in(record, "attempt").value_or(0));
-    Span& span = attempts.try_emplace(attempt, Span{time, time}).first->second;
-    span.last = std::max(span.last, time);
-    const auto step = static_cast<std::int64_t>(*number_in(record, "step"));
-    const std::string event = record.value("event", "");
-    if (event == "train") {
-      trained[step] = std::move(record);
-    } else if (event == "eval" && record.value("split", "") == "val") {
-      validated[step] = std::move(record);
-    }
-  }
-  for (const auto& [attempt, span] : attempts) result.seconds += span.last - span.first;
-  if (!trained.empty()) {
-    result.step = trained.rbegin()->first;
-    result.train_loss = number_in(trained.rbegin()->second, "loss");
+  const RunMetrics metrics = read_metrics(run);
+  result.seconds = trained_seconds(metrics);
+  if (!metrics.trained.empty()) {
+    const auto& [step, record] = *metrics.trained.rbegin();
+    result.step = step;
+    result.train_loss = number_of(record, "loss");
   }
   read_metric(run, result);
-  for (const auto& [step, record] : validated) {
-    result.last = number_in(record, result.metric.c_str());
-    result.last_val_loss = number_in(record, "loss");
+  const auto validated = metrics.evaluated.find("val");
+  if (validated == metrics.evaluated.end()) return result;
+  for (const auto& [step, record] : validated->second) {
+    result.last = number_of(record, result.metric);
+    result.last_val_loss = number_of(record, "loss");
     if (!result.last) continue;
     const bool is_better = !result.best || (result.lower_is_better ? *result.last < *result.best
                                                                    : *result.last > *result.best);
@@ -204,7 +172,7 @@ std::string results_table(const std::vector<QueuedJob>& jobs, TableFormat format
     return core::text_table(lines);
   }
   if (format == TableFormat::kCsv) return as_csv(cells_of(rows, ""));
-  auto list = ResultJson::array();
+  auto list = RunJson::array();
   const std::vector<std::string> metrics = metrics_of(rows);
   for (const ResultRow& row : rows) list.push_back(as_json(row, metrics));
   return core::json_text(list, 2) + "\n";

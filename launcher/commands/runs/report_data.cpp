@@ -9,8 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "launcher/commands/runs/report_pictures.h"
 #include "launcher/commands/runs/report_predictions.h"
 #include "launcher/runs/recipe_keys.h"
+#include "launcher/runs/run_ledger.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/clock.h"
 #include "lib/core/disk/disk.h"
@@ -70,29 +72,15 @@ RunJson results_of(const std::vector<RunValue>& results) {
   return list;
 }
 
-// Seconds of the parts of a run. Times of a step are means since the record before it.
+// The rows of the time ledger that took time.
 RunJson time_parts(const RunRecord& run) {
-  double data_s = 0, compute_s = 0, stall_s = 0;
-  std::int64_t before = 0;
-  for (const auto& [step, record] : run.trained) {
-    const auto steps = static_cast<double>(step - before);
-    data_s += steps * number_of(record, "data_time").value_or(0);
-    compute_s += steps * number_of(record, "compute_time").value_or(0);
-    before = step;
-  }
-  for (const RunJson& record : run.others) {
-    if (record.value("event", "") == "checkpoint") {
-      stall_s += number_of(record, "stall_time").value_or(0);
-    }
-  }
-  const double other_s = trained_seconds(run) - data_s - compute_s - stall_s;
   RunJson parts = RunJson::array();
-  const std::array<std::pair<const char*, double>, 4> all{
-      {{"compute", compute_s},
-       {"waiting for data", data_s},
-       {"checkpoint stalls", stall_s},
-       {"evaluation and other", std::max(0.0, other_s)}}};
-  for (const auto& [name, seconds] : all) parts.push_back({{"name", name}, {"seconds", seconds}});
+  const RunJson ledger = ledger_json(run);
+  if (ledger.is_null()) return parts;
+  for (const RunJson& row : ledger["rows"]) {
+    if (row["seconds"] <= 0) continue;
+    parts.push_back({{"name", row["label"]}, {"seconds", row["seconds"]}});
+  }
   return parts;
 }
 
@@ -127,7 +115,8 @@ RunJson events_of(const RunRecord& run) {
   }
   for (const RunJson& record : run.others) {
     const std::string event = record.value("event", "");
-    if (event == "checkpoint" || event == "mirror" || event == "replica") continue;
+    static const std::set<std::string> counted{"checkpoint", "mirror", "replica", "ledger"};
+    if (counted.contains(event)) continue;
     events.push_back(event_of(number_of(record, "time").value_or(0), event, details_of(record)));
   }
   if (run.failure.is_object() && run.journal.empty()) {
@@ -169,8 +158,10 @@ RunJson as_run(const RunRecord& run) {
           {"train", train_columns(run)},
           {"eval", eval_columns(run, results)},
           {"time_parts", time_parts(run)},
+          {"times", ledger_json(run)},
           {"environment", environment},
           {"events", events_of(run)},
+          {"pictures", pictures_of(run)},
           {"predictions", predictions_of(run)},
           {"samples", samples_of(run)}};
 }

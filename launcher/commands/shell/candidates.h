@@ -12,9 +12,9 @@ struct CompletionWord {
   std::string word, help;
 };
 
-// `words`: what stands after "scaletrain" up to the cursor; the last may be the beginning of a word
-// or "". Empty if the shell should offer files. --set offers the keys of recipes and their values,
-// --allow the keys, a run or checkpoint those below the working directory.
+// `words`: the words after "scaletrain" up to the cursor; the last may be incomplete or "". Returns
+// {} if the shell should offer files. --set offers recipe keys and their values, --allow the keys,
+// and arguments for runs or checkpoints those below the working directory.
 std::vector<CompletionWord> candidates(const core::Command& table,
                                        const std::vector<std::string>& words);
 

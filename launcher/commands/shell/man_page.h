@@ -1,4 +1,4 @@
-// A command as a page of the manual (roff with the macros of man(7)).
+// Renders a command as a manual page (roff with the macros of man(7)).
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::launcher {
 
-// `name` as a person types it: "scaletrain recipe check". The page is NAME with hyphens for blanks,
-// in section 1. It lists the flags under their headings, and below it the commands with theirs.
+// `name` as typed: "scaletrain recipe check". The page's name has hyphens for blanks, in section 1.
+// It lists the flags under their headings, and the sub-commands with theirs.
 std::string man_page(const core::Command& command, const std::string& name);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// RUN/slurm.json: the job of Slurm's that was submitted for a run.
+// RUN/slurm.json: the Slurm job that was submitted for a run.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,20 @@ struct JobRecord {
   std::string log{};  // the batch script's output, absolute
 };
 
-// Makes the run's folder where it is absent. Throws core::StorageError.
+// Creates the run's folder if it does not exist. Throws core::StorageError.
 void write_job_record(const std::filesystem::path& run, const JobRecord& record);
 
-// Throws core::UsageError where the run has none, or a damaged one.
+// Reads the record. Throws core::UsageError if the run has none or it is damaged.
 JobRecord read_job_record(const std::filesystem::path& run);
 
-// How the run's job stands in Slurm's queue: "PENDING", "RUNNING", ...; of an array's, as that task
-// does. "" where it has ended or Slurm has forgotten it, none was submitted, or squeue is not on
-// PATH. Throws core::UsageError where squeue gives no answer.
+// Returns the state of the run's job in Slurm's queue, "PENDING", "RUNNING", ...; for an array,
+// that of the run's task. "" if the job has ended or is unknown to Slurm, if none was submitted, or
+// if squeue is not on PATH. Throws core::UsageError if squeue does not answer.
 std::string state_in_slurm(const std::filesystem::path& run);
 
-// The file that sbatch makes of --output's pattern: %A or %j the job, %a the array's task, %x the
-// job's name, %% a percent sign. In an array `job` is "123_4" and there is no %j. Throws
-// core::UsageError for another pattern of Slurm's.
+// Returns the file for sbatch's --output pattern: %A or %j is the job, %a the array task, %x the
+// job name, %% a percent sign. In an array `job` is "123_4" and there is no %j. Throws
+// core::UsageError for other patterns.
 std::string log_path(const std::string& pattern, const std::string& job, const std::string& name);
 
 }  // namespace scaletrain::launcher

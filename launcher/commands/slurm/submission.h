@@ -1,4 +1,4 @@
-// `scaletrain slurm RECIPE`: from flags to the script, its arguments and the runs it will make.
+// `scaletrain slurm RECIPE`: turns flags into the script, its arguments and its runs.
 #pragma once
 
 #include <filesystem>
@@ -6,14 +6,11 @@
 #include <vector>
 
 #include "launcher/flags/launch_options.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 
-// The flags, as a person gave them; "": not given.
+// The flags as given; "": not given.
 struct SlurmOptions {
   LaunchOptions launch{};  // path, set, allow, worker, nproc
   std::string nodes = "1";
@@ -31,7 +28,7 @@ struct SlurmOptions {
   std::vector<std::string> sbatch{};  // OPTION or OPTION=VALUE
 };
 
-// RECIPE and the flags.
+// Declares RECIPE and the flags.
 void declare_slurm(CLI::App& command, SlurmOptions& options);
 
 struct Submission {
@@ -42,8 +39,8 @@ struct Submission {
   std::vector<std::filesystem::path> runs{};  // the run's folder, or one for each task
 };
 
-// Checks what `scaletrain launch` would check on the nodes: every task's recipe, its batch for the
-// number of ranks, its data, its run's folder. Throws core::UsageError or core::RecipeError.
+// Makes the same checks as `scaletrain launch` on the nodes: every task's recipe, its batch for the
+// number of ranks, its data, its run folder. Throws core::UsageError or core::RecipeError.
 Submission prepare_submission(const SlurmOptions& options);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// Slurm's own programs.
+// Runs Slurm's programs.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace scaletrain::launcher {
 
-// Runs one to its end. UsageError where it is not on PATH.
+// Runs a program to its end. Throws core::UsageError if it is not on PATH.
 Captured run_tool(std::vector<std::string> words,
                   std::vector<std::pair<int, int>> descriptors = {});
 

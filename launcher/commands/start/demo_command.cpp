@@ -4,6 +4,10 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -19,12 +23,17 @@
 #include "launcher/commands/watch/watch_screen.h"
 #include "launcher/flags/launch_options.h"
 #include "launcher/jobs/checks/data_program.h"
+#include "launcher/platform/captured.h"
+#include "launcher/platform/scratch_folder.h"
+#include "launcher/runs/run_record.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/process/programs.h"
 #include "lib/core/text/json_text.h"
 #include "lib/core/text/shell_word.h"
+#include "lib/core/text/text.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -64,10 +73,8 @@ Json source(const fs::path& shards, const DemoSet& set) {
 }
 
 // An MLP learns the pictures in seconds on one core, a ResNet-18 in minutes.
-Json demo_recipe(const fs::path& folder, int minutes) {
-  constexpr int kEpochsOfMinute = 6;  // of a ResNet-18 on two cores
+Json demo_recipe(const fs::path& folder, bool is_short) {
   const fs::path shards = folder / "shards";
-  const bool is_short = minutes == 0;
   Json recipe{
       {"description", "Made by scaletrain demo: coloured shapes, drawn by scaletrain data synth."},
       {"name", "demo"},
@@ -81,14 +88,51 @@ Json demo_recipe(const fs::path& folder, int minutes) {
                     {"threads", 1}};
   recipe["data"]["train"]["cache"] = "memory";
   recipe["batch"] = {{"per_device", 32}};
-  recipe["epochs"] = is_short ? 10 : kEpochsOfMinute * minutes;
+  recipe["epochs"] = is_short ? 10 : 1;
   recipe["optimizer"] = {{"name", "adamw"}, {"lr", 0.001}};
   recipe["schedule"] = {{"warmup", {{"steps", 20}}}, {"decay", "cosine"}};
   recipe["validate"] = {{"every", {{"epochs", 1}}}};
   recipe["checkpoint"] = {{"every", {{"epochs", is_short ? 5 : 1}}}, {"keep_last", 1}};
-  recipe["log"] = {{"every", {{"steps", 10}}}};
+  recipe["log"] = {{"every", {{"steps", 10}}}, {"images", true}};
   recipe["output"] = (folder / "run").string();
   return recipe;
+}
+
+void write_recipe(const fs::path& file, const Json& recipe) {
+  core::write_durably(core::system_disk(), file, core::json_text(recipe, 2) + "\n");
+}
+
+// Seconds from the first step of a run of one epoch to the end of its validation.
+double epoch_seconds(const fs::path& run) {
+  const RunRecord record = read_run(run, run.string());
+  const auto validated = record.evaluated.find("val");
+  if (record.trained.empty() || validated == record.evaluated.end()) {
+    throw core::DataError(run.string(), "has no epoch with a validation", "run scaletrain doctor");
+  }
+  const auto time_of = [](const RunJson& line) { return number_of(line, "time").value_or(0); };
+  return time_of(validated->second.rbegin()->second) - time_of(record.trained.begin()->second);
+}
+
+// Trains one epoch apart from the run. Returns the number of epochs that take so many minutes.
+std::int64_t epochs_of(int minutes, const fs::path& recipe) {
+  constexpr std::chrono::minutes kTrialTimeout{30};
+  ScratchFolder scratch("scaletrain-demo-");
+  const fs::path run = scratch.file("run");
+  const Captured done =
+      run_captured({.arguments = {core::program_beside_us("scaletrain"), "launch", "--nproc", "1",
+                                  recipe.string(), "--set", "output=" + run.string()},
+                    .variables = {}},
+                   kTrialTimeout, &scratch.stops());
+  if (done.stop_signal != 0) throw_stopped("the first epoch", done.stop_signal);
+  if (!done.ok()) {
+    throw core::UsageError("--minutes", "the first epoch ended: " + done.trouble(),
+                           "run scaletrain doctor");
+  }
+  const double epoch_s = std::max(epoch_seconds(run), 0.001);
+  const auto epochs = std::max<std::int64_t>(1, std::llround(std::floor(minutes * 60 / epoch_s)));
+  core::log("an epoch takes {:.1f} s here: training {} in about {}", epoch_s,
+            core::counted(epochs, "epoch"), core::counted(minutes, "minute"));
+  return epochs;
 }
 
 void show_curves(const fs::path& run) {
@@ -126,8 +170,12 @@ int run_demo(const DemoArguments& arguments) {
   disk.make_folders(folder);
   draw(folder / "shards");
   const fs::path recipe = folder / "recipe.json";
-  core::write_durably(disk, recipe,
-                      core::json_text(demo_recipe(folder, arguments.minutes), 2) + "\n");
+  Json keys = demo_recipe(folder, arguments.minutes == 0);
+  write_recipe(recipe, keys);
+  if (arguments.minutes > 0) {
+    keys["epochs"] = epochs_of(arguments.minutes, recipe);
+    write_recipe(recipe, keys);
+  }
   LaunchOptions options;
   options.nproc = "1";
   options.path = recipe.string();
@@ -147,8 +195,8 @@ void add_demo_command(CLI::App& app, int& exit_status) {
       "demo", "Draw labelled pictures, train a small model on them and show what to try next.");
   command
       ->add_option("--minutes", arguments->minutes,
-                   "Trains a ResNet-18 for about N minutes of two cores. Default: an MLP for "
-                   "some seconds.")
+                   "Trains a ResNet-18 for about N minutes, after a first epoch that measures how "
+                   "many epochs that are. Default: an MLP for some seconds.")
       ->type_name("N")
       ->check(CLI::Range(1, kMostMinutes));
   command->add_option("--output", arguments->output,

@@ -8,8 +8,8 @@
 namespace scaletrain::launcher {
 
 // Recognizes `given`: a folder, shards (a tar, a pattern, braces), a list, text, token files, or a
-// set of another format. Throws core::UsageError for what is none of these, core::DataError for
-// damaged files.
+// set of another format. Throws core::UsageError for anything else, core::DataError for damaged
+// files.
 FoundData find_data(const std::string& given);
 
 }  // namespace scaletrain::launcher

@@ -22,7 +22,7 @@ namespace scaletrain::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = FoundData::Json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostListBytes = std::int64_t{1} << 30;
 constexpr std::size_t kHeadBytes = 1 << 16;

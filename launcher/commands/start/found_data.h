@@ -11,10 +11,10 @@ namespace scaletrain::launcher {
 struct FoundData {
   using Json = nlohmann::ordered_json;
 
-  std::string kind;                                 // "class folder", for a person
+  std::string kind;                                 // "class folder", for messages
   std::string name;                                 // name of the recipe and of its run folder
   std::string task = "image_classification";        // tasks.def
-  Json train, val, test;                            // sources of the recipe; null: there is none
+  Json train, val, test;                            // sources of the recipe; null: none
   Json more = Json::object();                       // further keys of /data
   std::int64_t samples = 0, classes = 0, side = 0;  // images; 0: unknown
   std::int64_t tokens = 0, vocab_size = 0;          // text

@@ -9,8 +9,8 @@
 namespace scaletrain::launcher {
 
 struct GivenData {
-  std::string text;            // as it was typed, without '/' at its end
-  std::filesystem::path path;  // the same
+  std::string text;            // as typed, without '/' at its end
+  std::filesystem::path path;  // as a path
   bool is_folder = false, is_file = false;
 };
 
@@ -34,10 +34,10 @@ bool is_foreign(const GivenData& given);
 FoundData fill_image_list(const GivenData& given);
 FoundData fill_foreign(const GivenData& given);
 
-// A name for the recipe: the last part of the path that is no "train" and no pattern.
+// Returns a name for the recipe: the last part of the path that is not "train" or a pattern.
 std::string name_of_data(const GivenData& given);
 
-// At most the first `count` bytes of a file; "" where it cannot be read.
+// Returns at most the first `count` bytes of a file; "" if it cannot be read.
 std::string head_of(const std::filesystem::path& file, std::size_t count);
 
 }  // namespace scaletrain::launcher

@@ -29,7 +29,7 @@ namespace scaletrain::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = FoundData::Json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kHeadBytes = 1 << 16;  // of an image, for its size
 constexpr std::size_t kImagesLookedAt = 9;   // of the first class

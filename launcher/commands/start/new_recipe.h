@@ -8,7 +8,7 @@
 
 namespace scaletrain::launcher {
 
-// A complete recipe; `model` is a name of models.def, "" for the usual one of the task. Throws
+// Returns a complete recipe. `model`: a name in models.def, "" for the task's default. Throws
 // core::UsageError for a model that is unknown, needs a file or is for another task.
 nlohmann::ordered_json new_recipe(const FoundData& found, const std::string& model);
 

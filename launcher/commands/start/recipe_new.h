@@ -1,9 +1,7 @@
-// `recipe new`: a recipe for the training data of a person.
+// `recipe new`: writes a recipe for the user's training data.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::launcher {
 

@@ -21,7 +21,7 @@ namespace scaletrain::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = FoundData::Json;
+using Json = nlohmann::ordered_json;
 
 constexpr const char* kCardEnding = ".tokens.json";
 constexpr const char* kTask = "language_modelling";

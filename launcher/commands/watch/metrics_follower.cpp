@@ -22,6 +22,16 @@ void cut(Points& points, double step) {
   while (!points.empty() && points.back().x >= step) points.pop_back();
 }
 
+std::vector<std::pair<std::string, double>> rows_in(const Json& record) {
+  std::vector<std::pair<std::string, double>> rows;
+  const auto seconds = record.find("seconds");
+  if (seconds == record.end() || !seconds->is_object()) return rows;
+  for (const auto& row : seconds->items()) {
+    if (row.value().is_number()) rows.emplace_back(row.key(), row.value().get<double>());
+  }
+  return rows;
+}
+
 // The measures of an "eval" record stand between "epoch" and "count", the task's first one first.
 std::string first_measure(const Json& record) {
   bool is_measure = false;
@@ -44,7 +54,8 @@ void MetricsFollower::add(const Json& record) {
   const auto event = record.find("event");
   const bool is_train = event != record.end() && *event == "train";
   const bool is_eval = event != record.end() && *event == "eval";
-  if (!is_train && !is_eval) return;
+  const bool is_ledger = event != record.end() && *event == "ledger";
+  if (!is_train && !is_eval && !is_ledger) return;
   if (const auto of = static_cast<std::int64_t>(attempt); of != curves_.attempt) {
     if (of < curves_.attempt) return;
     curves_.attempt = of;
@@ -53,12 +64,12 @@ void MetricsFollower::add(const Json& record) {
       cut(*points, step);
     }
   }
-  if (is_train) {
+  if (is_ledger) {
+    curves_.rows = rows_in(record);
+  } else if (is_train) {
     curves_.loss.push_back({step, number_or_nan(record, "loss")});
     curves_.lr.push_back({step, number_or_nan(record, "lr")});
     curves_.samples_per_s.push_back({step, number_or_nan(record, "samples_per_s")});
-    curves_.data_s = number_or_nan(record, "data_time");
-    curves_.compute_s = number_or_nan(record, "compute_time");
   } else if (const auto split = record.find("split"); split != record.end() && *split == "val") {
     if (curves_.measure.empty()) curves_.measure = first_measure(record);
     cut(curves_.validation, step);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/observe/line_follower.h"
@@ -15,10 +16,10 @@ namespace scaletrain::launcher {
 // Curves of the steps that count: a later attempt replaces the steps that it repeats.
 struct RunCurves {
   std::vector<observe::PlotPoint> loss{}, lr{}, samples_per_s{};
-  std::vector<observe::PlotPoint> validation{};  // of split "val", first measure of the task
-  std::string measure{};                         // name of that measure: "top1"
-  double data_s = 0, compute_s = 0;              // seconds a step, newest record
-  std::int64_t attempt = -1;                     // newest one; -1: no record yet
+  std::vector<observe::PlotPoint> validation{};        // of split "val", first measure of the task
+  std::string measure{};                               // name of that measure: "top1"
+  std::vector<std::pair<std::string, double>> rows{};  // of the newest ledger record, in seconds
+  std::int64_t attempt = -1;                           // newest one; -1: no record yet
 };
 
 class MetricsFollower {

@@ -94,12 +94,20 @@ void add_sparkline(Lines& lines, const char* name, const Points& points, const s
 }
 
 void add_times(Lines& lines, const RunCurves& curves) {
-  const double step_s = curves.data_s + curves.compute_s;
-  if (!(step_s > 0)) return;  // not known is NaN
-  const double data = 100 * curves.data_s / step_s;
-  add_row(lines, "time",
-          fmt::format("data wait {:.0f} %  compute and communication {:.0f} %  ({:.4g} s a step)",
-                      data, 100 - data, step_s));
+  constexpr double kLeastShare = 0.01;
+  std::vector<std::pair<std::string, double>> rows = curves.rows;
+  double sum = 0;
+  for (const auto& [name, seconds] : rows) sum += seconds;
+  std::erase_if(rows, [sum](const auto& row) { return !(row.second >= kLeastShare * sum); });
+  if (!(sum > 0)) return;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (auto& [name, seconds] : rows) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : "  ", name, 100 * seconds / sum);
+  }
+  add_row(lines, "time", text);
 }
 
 void add_ranks(Lines& lines, const Json& status) {

@@ -13,6 +13,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/format/tar/tar.h"
@@ -54,6 +55,7 @@ std::vector<std::string> names_of_file(const fs::path& file) {
       json.is_array() &&
       std::all_of(json.begin(), json.end(), [](const auto& one) { return one.is_string(); });
   if (is_list) return json.get<std::vector<std::string>>();
+  core::refuse_placeholder(file.string(), text);
   throw core::DataError(file.string(), "is not a JSON array of strings",
                         R"(write the names of the classes by label, as ["cat", "dog"])");
 }

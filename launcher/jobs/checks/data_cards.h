@@ -1,5 +1,5 @@
-// Keeps the provenance of a run's data and tokenizer with the run: the card.json of each set, the
-// files beside the weights.
+// Records the provenance of a run's data and tokenizer in its folder: the card.json of each set,
+// and the files beside the weights.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace scaletrain::launcher {
 // has none there. Throws core::Error for a card that cannot be read or written.
 void record_cards(const recipe::Data& data, const std::filesystem::path& output);
 
-// Keeps what lies beside the weights that a language model starts from (tokenizer, chat template,
-// ids of special tokens) in `output`/tokenizer, for the export.
+// Copies the companion files of a language model's initial weights (tokenizer, chat template, ids
+// of special tokens) to `output`/tokenizer, for the export.
 void record_companions(const recipe::Model& model, const std::filesystem::path& output);
 
 }  // namespace scaletrain::launcher

@@ -1,4 +1,4 @@
-// Questions to scaletrain-data: what speaks to object stores is not linked here.
+// Runs queries in scaletrain-data: the launcher does not link the code for object stores.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct DataQuestion {
   std::string what;                    // "its checkpoints": the subject examined there
 };
 
-// Returns the program's output; passes warnings on. A `recipe` is given as --recipe FILE. Throws
-// core::Error of its status, and core::StoppedError for a signal that asks to stop meanwhile.
+// Returns the program's output and passes its warnings on. A `recipe` is given as --recipe FILE.
+// Throws core::Error with its exit status, and core::StoppedError for a stop signal.
 std::string ask_data_program(DataQuestion question, const recipe::Recipe* recipe = nullptr);
 
 }  // namespace scaletrain::launcher

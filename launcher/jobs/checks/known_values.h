@@ -6,12 +6,12 @@
 
 namespace scaletrain::launcher {
 
-// The --set that complete the recipe at `path` with `overrides`, each group shown in one line:
-// keys of /model and the preprocessing as /model/weights says, /model/vocab_size of the training
-// tokens' card, /model/num_classes of the training set's class names. A key that is written stays,
-// and what /model/weights/allow_other names is not taken. Files that are missing or remote say
-// nothing: what needs them reports that. Throws core::RecipeError for what is not JSON,
-// core::DataError and core::CheckpointError for damaged files.
+// Returns the --set values that complete the recipe at `path` with `overrides`, and logs one line
+// for each group: keys of /model and the preprocessing from /model/weights, /model/vocab_size from
+// the training tokens' card, /model/num_classes from the training set's class names. Keys that are
+// written stay, and keys in /model/weights/allow_other are not taken. Missing or remote files are
+// skipped; other checks report them. Throws core::RecipeError for invalid JSON, core::DataError and
+// core::CheckpointError for damaged files.
 std::vector<std::string> known_values(const std::string& path,
                                       const std::vector<std::string>& overrides);
 

@@ -23,15 +23,15 @@ enum class Begins { kNow, kLater, kResumed };
 // training set has too. Throws core::DataError and core::RecipeError.
 void check_data(const recipe::Recipe& recipe, int ranks, Begins begins);
 
-// Throws core::UsageError where the recipe wants GPUs and there are fewer than workers.
+// Throws core::UsageError if the recipe needs GPUs and there are fewer than workers.
 void check_devices(const recipe::Recipe& recipe, const Placement& placement);
 
-// Throws core::UsageError where `path` is a program rather than a recipe, or nothing at all: a
-// program stands after --.
+// Throws core::UsageError if `path` is a program instead of a recipe, or does not exist: a program
+// must follow --.
 void refuse_program_as_recipe(const std::string& path);
 
-// Warns where remote reads may be tried again for longer than a worker may stand still: the hang is
-// what ends the run then.
+// Warns if remote reads may be retried for longer than the hang timeout, which would then end the
+// run.
 void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds hang_timeout);
 
 }  // namespace scaletrain::launcher

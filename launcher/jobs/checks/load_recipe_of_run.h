@@ -1,4 +1,4 @@
-// A recipe file as the commands that train by it read it.
+// Loads a recipe file for the commands that train.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace scaletrain::launcher {
 
-// recipe::load_recipe, with what the recipe leaves open and its weights and data say
-// (launcher/jobs/checks/known_values.h). Throws as both do.
+// Loads the recipe and completes values that its weights and data determine
+// (launcher/jobs/checks/known_values.h). Throws the errors of both.
 recipe::Recipe load_recipe_of_run(const std::string& path,
                                   const std::vector<std::string>& overrides);
 
-// Compares a recipe that starts from weights of this machine with what they say
-// (lib/exchange/compare_weights.h). Returns the warning, "" where nothing differs.
+// Compares a recipe with the local weights that it starts from (lib/exchange/compare_weights.h).
+// Returns the warning, "" if nothing differs.
 std::string weights_warning_of(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

@@ -1,5 +1,5 @@
-// Copies of a run's checkpoints in its second place (/checkpoint/mirror), by way of
-// scaletrain-data: what speaks to object stores is not linked here.
+// Remote copies of a run's checkpoints (/checkpoint/mirror), accessed through scaletrain-data: the
+// launcher does not link the code for object stores.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,18 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Their steps, newest first. Throws core::Error of scaletrain-data's status.
+// Returns the steps of the copies, newest first. Throws core::Error with scaletrain-data's status.
 std::vector<std::int64_t> steps_in_mirror(const recipe::Recipe& recipe);
 
-// Copies the newest that is newer than `beyond` and whole into the run's folder; nullopt: there is
-// none. `patience_s` is for a place that does not answer, in place of /storage/give_up_after_s
-// where that is longer. Throws as steps_in_mirror, and core::StoppedError for a signal that asks to
-// stop meanwhile.
+// Copies the newest complete copy after step `beyond` into the run's folder; nullopt if there is
+// none. `patience_s`: time limit for a store that does not answer, if /storage/give_up_after_s is
+// longer. Throws the errors of steps_in_mirror(), and core::StoppedError for a stop signal.
 std::optional<std::filesystem::path> fetch_from_mirror(const recipe::Recipe& recipe,
                                                        std::int64_t beyond,
                                                        std::optional<double> patience_s);
 
-// The recipe that the newest copy at `place` was trained with, its text. Throws
-// core::CheckpointError where there is no copy; as steps_in_mirror.
+// Returns the text of the recipe in the newest copy at `place`. Throws core::CheckpointError if
+// there is no copy, and the errors of steps_in_mirror().
 std::string recipe_in_mirror(const std::string& place);
 
 }  // namespace scaletrain::launcher

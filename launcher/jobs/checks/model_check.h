@@ -1,4 +1,4 @@
-// Asks a worker, started without data and other ranks, about a recipe's model.
+// Checks a recipe's model in a worker, which runs without data and other ranks.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Lets the worker of `recipe`, which was read from `path` with `overrides`, build the model on the
-// CPU as one of `ranks` ranks has it, and prints what it says. Returns its exit code: 0 if the
-// model can be built, 2 if the recipe is wrong. Throws core::UsageError where there is no worker or
-// it does not end.
+// Runs the worker of `recipe`, which was read from `path` with `overrides`: builds the model on the
+// CPU as on one of `ranks` ranks, and prints the worker's output. Returns its exit code: 0 if the
+// model can be built, 2 if the recipe is wrong. Throws core::UsageError if there is no worker or it
+// does not end.
 int check_in_worker(const recipe::Recipe& recipe, const std::string& path,
                     std::vector<std::string> overrides, int ranks);
 

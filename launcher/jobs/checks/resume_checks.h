@@ -13,8 +13,8 @@ void refuse_past_end(const std::filesystem::path& checkpoint, const recipe::Reci
 // Throws core::UsageError for imported weights: they have no training state to resume from.
 void refuse_untrained(const std::filesystem::path& checkpoint);
 
-// Logs that `recipe` replaces the one that a start left in `output` which failed before its first
-// checkpoint.
+// Logs that `recipe` replaces the recipe of an earlier start in `output` that failed before its
+// first checkpoint.
 void note_replaced_recipe(const std::filesystem::path& output, const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

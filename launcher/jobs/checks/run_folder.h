@@ -18,8 +18,8 @@ std::optional<std::string> finished_run(const std::filesystem::path& output);
 // True if a live job owns the folder, as far as this node can see.
 bool is_running(const std::filesystem::path& output);
 
-// The number K of the next logs/attempt_K: 1 + the highest, or the highest itself while it has no
-// folder for `first_rank` (another node made it for the same attempt).
+// Returns the number K of the next logs/attempt_K: the highest number if its folder for
+// `first_rank` is missing (another node created it for the same attempt), otherwise 1 more.
 int next_attempt(const std::filesystem::path& output, int first_rank);
 
 }  // namespace scaletrain::launcher

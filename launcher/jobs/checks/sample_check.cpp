@@ -10,12 +10,17 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
+#include "launcher/jobs/checks/class_check.h"
 #include "launcher/place/batch_check.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/text/lookup.h"
 #include "lib/core/text/url.h"
+#include "lib/format/quarantine.h"
+#include "lib/format/tar/label_rule.h"
 #include "lib/format/tar/shard_index.h"
 #include "lib/format/tar/tar_samples.h"
 #include "lib/recipe/ranks.h"
@@ -75,34 +80,68 @@ Stated stated_in(const fs::path& folder) {
   return stated;
 }
 
-std::optional<std::int64_t> samples_of_index(const std::string& shard, const struct stat& status) {
+// Facts that select the index of a shard, as workers look for it (lib/data/set/stored_index.h).
+struct IndexChoice {
+  std::string cache;       // data.index_cache
+  std::uint64_t rule = 0;  // digest of the label rule
+};
+
+// What is known of the shards in one folder.
+struct ShardFolder {
+  format::Quarantine quarantine;
+  std::optional<Stated> stated;  // read when it is needed
+};
+
+IndexChoice index_choice_of(const recipe::Recipe& recipe) {
+  const recipe::Data& data = recipe.data;
+  format::LabelRule rule{.field = data.label.field,
+                         .key = data.label.key,
+                         .skips_incomplete = data.bad_samples.policy == "skip"};
+  if (auto classes = classes_of_training(recipe)) rule.classes = std::move(classes->names);
+  return {.cache = data.index_cache, .rule = rule.digest()};
+}
+
+// Returns the samples in the index of a local shard, in data.index_cache or beside the shard;
+// nullopt if neither is of this version of the shard.
+std::optional<std::int64_t> samples_of_index(const std::string& shard, const struct stat& status,
+                                             const std::vector<std::string>& excluded,
+                                             const IndexChoice& choice) {
   constexpr std::int64_t kNanoseconds = 1'000'000'000;
   const format::ShardVersion version{
       .bytes = status.st_size,
       .mtime_ns = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec,
-      .excluded = format::LabelRule().digest()};
-  const auto index = format::MappedIndex::open(shard + ".idx", version);
-  if (!index) return std::nullopt;
-  return std::ssize(index->entries());
+      .excluded = format::excluded_digest(excluded) ^ choice.rule};
+  for (const std::string& cache : {choice.cache, std::string()}) {
+    const auto index = format::MappedIndex::open(format::index_path(shard, cache), version);
+    if (index) return std::ssize(index->entries());
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> samples_of_card(const fs::path& shard, const struct stat& status,
+                                            ShardFolder& folder) {
+  if (!folder.stated) folder.stated = stated_in(shard.parent_path());
+  const auto stated = folder.stated->find(shard.filename().string());
+  if (stated == folder.stated->end() || stated->second.bytes != status.st_size) return std::nullopt;
+  return stated->second.samples;
 }
 
 std::optional<std::int64_t> samples_of_shards(const std::vector<std::string>& shards,
-                                              std::int64_t enough) {
-  std::map<fs::path, Stated> cards;  // by folder
+                                              const IndexChoice& choice, std::int64_t enough) {
+  std::map<fs::path, ShardFolder> folders;
   std::int64_t count = 0;
   for (const std::string& shard : shards) {
     struct stat status = {};
     if (core::is_url(shard) || ::stat(shard.c_str(), &status) != 0) return std::nullopt;
-    std::optional<std::int64_t> samples = samples_of_index(shard, status);
-    if (!samples) {
-      const fs::path path(shard), folder = path.parent_path();
-      if (!cards.contains(folder)) cards[folder] = stated_in(folder);
-      const auto stated = cards[folder].find(path.filename().string());
-      if (stated == cards[folder].end() || stated->second.bytes != status.st_size) {
-        return std::nullopt;
-      }
-      samples = stated->second.samples;
-    }
+    const fs::path path(shard), parent = path.parent_path();
+    const auto [place, is_new] = folders.try_emplace(parent);
+    ShardFolder& folder = place->second;
+    if (is_new) folder.quarantine = format::Quarantine::beside(parent);
+    const std::string name = path.filename().string();
+    if (folder.quarantine.holds_shard(name)) continue;
+    auto samples = samples_of_index(shard, status, folder.quarantine.keys_of(name), choice);
+    if (!samples) samples = samples_of_card(path, status, folder);
+    if (!samples) return std::nullopt;
     count += *samples;
     if (count >= enough) return count;
   }
@@ -111,17 +150,18 @@ std::optional<std::int64_t> samples_of_shards(const std::vector<std::string>& sh
 
 // Returns the samples of one epoch, or a number of at least `enough`; nullopt where the launcher
 // cannot count them.
-std::optional<std::int64_t> samples_of(const recipe::Source& source, std::int64_t enough) {
+std::optional<std::int64_t> samples_of(const recipe::Source& source, const IndexChoice& choice,
+                                       std::int64_t enough) {
   if (!source.sources.empty()) {
     std::int64_t sum = 0;
     for (const recipe::Source& inner : source.sources) {
-      const auto more = samples_of(inner, enough);
+      const auto more = samples_of(inner, choice, enough);
       if (!more) return std::nullopt;
       sum += *more;
     }
     return sum;
   }
-  const auto all = source.folder.empty() ? samples_of_shards(source.shards, enough)
+  const auto all = source.folder.empty() ? samples_of_shards(source.shards, choice, enough)
                                          : images_in(source.folder, enough);
   if (!all || !source.limit) return all;
   return std::min(*all, *source.limit);
@@ -147,8 +187,9 @@ void check_samples(const recipe::Recipe& recipe, int ranks) {
   const bool may_change = recipe.batch.global && !batch_fits(recipe, ranks);
   const recipe::BatchPlan plan = may_change ? recipe::BatchPlan{.global = *recipe.batch.global}
                                             : recipe::plan_batch(recipe, ranks);
-  const auto samples = data.samples_per_epoch > 0 ? std::optional(data.samples_per_epoch)
-                                                  : samples_of(data.train, plan.global);
+  const auto samples = data.samples_per_epoch > 0
+                           ? std::optional(data.samples_per_epoch)
+                           : samples_of(data.train, index_choice_of(recipe), plan.global);
   if (samples.value_or(0) > 0) recipe::check_epoch_of(plan, *samples);
 }
 

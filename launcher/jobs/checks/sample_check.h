@@ -12,10 +12,11 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Throws core::RecipeError where an epoch of images has fewer samples than the global batch of
-// `ranks` ranks. Counts the files of class folders until there are enough; the samples of a local
-// shard are those of its index, or of card.json beside it if the shard has the size that the card
-// says. A set that has other shards is left to the workers.
+// Throws core::RecipeError if an epoch of images has fewer samples than the global batch of `ranks`
+// ranks. Counts the files of class folders until there are enough; for a local shard uses its
+// index, in data.index_cache or beside the shard, or else card.json if the shard has the size in
+// the card. Shards in quarantine do not count. Sets with other shards are left to the workers.
+// Throws core::CheckpointError for a damaged quarantine.json.
 void check_samples(const recipe::Recipe& recipe, int ranks);
 
 // Counts the training images of an epoch, in the same way; nullopt where the launcher cannot.

@@ -7,11 +7,11 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Opens the token files of this machine, with their masks and cards; does nothing for a recipe
-// without tokens, and leaves URLs to the workers. Throws core::DataError: a file or mask that is
-// damaged, files or sets of several tokenizers, a token among the first of a file that the model
-// does not have, no whole window; and core::RecipeError: a tokenizer with more tokens than the
-// model, fewer windows than a global batch of `ranks` ranks takes.
+// Opens local token files with their masks and cards; does nothing for a recipe without tokens, and
+// leaves URLs to the workers. Throws core::DataError for a damaged file or mask, files or sets with
+// different tokenizers, a token beyond the model's vocabulary at the start of a file, or less than
+// one window; core::RecipeError for a tokenizer with more tokens than the model, or fewer windows
+// than a global batch of `ranks` ranks.
 void check_tokens(const recipe::Recipe& recipe, int ranks);
 
 }  // namespace scaletrain::launcher

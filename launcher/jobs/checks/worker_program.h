@@ -1,4 +1,4 @@
-// The program whose processes train: ours beside this one, or one of somebody's own with models of
+// Chooses the worker program: the standard one beside the launcher, or a custom one with models of
 // its own (docs/internals/own-model.md).
 #pragma once
 
@@ -14,18 +14,18 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// --set and, as one more of them, --worker: the recipe remembers its worker. Throws
-// core::UsageError for a --worker that is no executable file.
+// Returns the values of --set and, as one more of them, --worker, so that the recipe stores its
+// worker. Throws core::UsageError if --worker is not an executable file.
 std::vector<std::string> overrides_of(const LaunchOptions& options);
 
-// The rows of --worker `flag`; "": ours. Throws core::UsageError.
+// Returns the catalog of --worker `flag`; "": the standard one. Throws core::UsageError.
 recipe::CatalogPtr catalog_of_flag(const std::string& flag);
 
-// The program that does `command`, which has no recipe: --worker `flag`, "": ours. Throws
-// core::UsageError naming `command`.
+// Returns the worker program for `command`, which has no recipe: --worker `flag`; "": the standard
+// one. Throws core::UsageError naming `command`.
 std::string worker_of_flag(const char* command, const std::string& flag);
 
-// The program that trains `recipe`. Throws core::UsageError where ours is missing.
+// Returns the worker program of `recipe`. Throws core::UsageError if the standard one is missing.
 std::string worker_of(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

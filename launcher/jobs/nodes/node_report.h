@@ -1,4 +1,4 @@
-// How a round of several nodes ended on this one, as it is reported to the leader.
+// Report to the leader on how a round ended on this node.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,12 @@
 
 namespace scaletrain::launcher {
 
-// Report on `plans`, workers that ended as `end` says; `node`: this node's number in the round.
+// Returns the report on the workers `plans`, which ended with `end`; `node`: this node's number in
+// the round.
 Report node_report(const Job& job, const GroupEnd& end, const std::vector<WorkerPlan>& plans,
                    int round, int node);
 
-// Report of a node that could not start its workers.
+// Returns the report of a node that could not start its workers.
 Report node_report(const core::Error& error, int round, int node);
 
 }  // namespace scaletrain::launcher

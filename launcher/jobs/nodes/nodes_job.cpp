@@ -35,8 +35,8 @@ NodesJob::NodesJob(const Job& job, const Placement& placement, const NodesOption
              .fixed_ranks = placement.fixed_ranks,
              .recipe = job.facts.agreed},
       agent_(agent_name(placement)),
-      meeting_(placement.endpoints, placement.local_addr, agent_, terms_, options.timing,
-               !placement.fixed_ranks || placement.node_rank == 0) {
+      rendezvous_(placement.endpoints, placement.local_addr, agent_, terms_, options.timing,
+                  !placement.fixed_ranks || placement.node_rank == 0) {
   for (int nodes = placement.min_nodes; nodes <= placement.nnodes; ++nodes) {
     if (job.facts.fits(nodes)) fits_.insert(nodes);
   }
@@ -64,21 +64,21 @@ std::optional<int> NodesJob::live_a_round() {
     session_->clear_changes();
     const Session::View view = session_->view();
     if (const auto verdict = session_->take_verdict()) return conclude(*verdict, {});
-    if (view.board.handed_over && !view.leads) return follow_heir(view);
+    if (view.state.handed_over && !view.leads) return follow_successor(view);
     if (!view.lost.empty()) return lose_store(view);
-    if (view.rank && view.board.round > round_) {
-      if (view.board.phase == Phase::kRunning) return run_round(view);
-      if (view.board.phase == Phase::kStopping) return sit_out(view);
-      if (view.leads && prepared != view.board.round) {
-        prepared = view.board.round;
+    if (view.rank && view.state.round > round_) {
+      if (view.state.phase == Phase::kRunning) return run_round(view);
+      if (view.state.phase == Phase::kStopping) return sit_out(view);
+      if (view.leads && prepared != view.state.round) {
+        prepared = view.state.round;
         prepare(view);
       }
     }
     report_waiting(view);
-    const bool waits = view.leads && !placement_.fixed_ranks && view.board.nodes == 0;
+    const bool waits = view.leads && !placement_.fixed_ranks && view.state.nodes == 0;
     if (waits && core::now() >= next_look) {
       next_look = core::now() + kLookAround;
-      if (give_way(view.board.generation)) return std::nullopt;
+      if (give_way(view.state.generation)) return std::nullopt;
     }
     if (const std::optional<int> signal =
             wait_or_hear(signals_, kLookAround, session_->changes_fd())) {
@@ -89,7 +89,7 @@ std::optional<int> NodesJob::live_a_round() {
 
 void NodesJob::report_waiting(const Session::View& view) {
   std::string text =
-      waiting_text(view.board, view.rank.has_value(), fits_, terms_, options_.timing);
+      waiting_text(view.state, view.rank.has_value(), fits_, terms_, options_.timing);
   if (text.empty() || text == waiting_) return;
   core::log("{}", text);
   waiting_ = std::move(text);
@@ -107,7 +107,7 @@ void NodesJob::prepare(const Session::View& view) {
     store_ = listen_for_store(place);
     session_->publish({.host = placement_.local_addr, .port = store_.port},
                       job_.attempts.make_plan(attempt));
-    guide_newcomers(view.board.generation);
+    guide_newcomers(view.state.generation);
   } catch (const core::Error& error) {
     report_error(view, error);
   }
@@ -116,10 +116,10 @@ void NodesJob::prepare(const Session::View& view) {
 std::optional<int> NodesJob::run_round(const Session::View& view) {
   if (last_.nodes == 0 && !server_) {
     core::log("joined the job at {}: this is node {} of {}", to_text(endpoint_), *view.rank,
-              view.board.nodes);
+              view.state.nodes);
   }
-  if (last_.nodes > 0 && (last_.handed_over || last_.nodes != view.board.nodes)) {
-    core::log("the job goes on with {}; this is node {}", core::counted(view.board.nodes, "node"),
+  if (last_.nodes > 0 && (last_.handed_over || last_.nodes != view.state.nodes)) {
+    core::log("the job goes on with {}; this is node {}", core::counted(view.state.nodes, "node"),
               *view.rank);
   }
   enter_round(view);
@@ -129,18 +129,17 @@ std::optional<int> NodesJob::run_round(const Session::View& view) {
     lost.round = round_;
     session_->report_lost(lost);
   };
-  if (!view.leads) store_ = {.fd = core::Descriptor(), .port = view.board.store_port};
+  if (!view.leads) store_ = {.fd = core::Descriptor(), .port = view.state.store_port};
   GroupEnd end;
   try {
     AttemptPlan plan = job_.attempts.plan_attempt(attempt, store_);
     GroupOptions& group = plan.options;
     group.grace = options_.grace;
-    group.keeper = &keeper_;
+    group.reaper = &reaper_;
     for (const auto* const store : {&server_, &signpost_}) {
       if (*store) group.other_children.push_back((*store)->pid());
     }
-    group.nodes_fd = session_->changes_fd();
-    group.hear_nodes = [this, peer_lost = group.peer_lost] { return hear_nodes(peer_lost); };
+    group.nodes = this;
     end = run_group(plan.workers, group, signals_);
     job_.attempts.attempt_ended(end, plan.workers);
     report(end, plan.workers, *view.rank);
@@ -152,8 +151,8 @@ std::optional<int> NodesJob::run_round(const Session::View& view) {
 }
 
 void NodesJob::enter_round(const Session::View& view) {
-  round_ = view.board.round;
-  restarts_used_ = view.board.restart;
+  round_ = view.state.round;
+  restarts_used_ = view.state.restart;
   last_ = view.last;
 }
 
@@ -164,14 +163,14 @@ std::optional<int> NodesJob::sit_out(const Session::View& view) {
   return await_verdict({});
 }
 
-NodesWord NodesJob::hear_nodes(const std::function<void()>& peer_lost) {
+NodeNews NodesJob::read_news() {
   session_->clear_changes();
   const Session::View view = session_->view();
-  if (!view.lost.empty() || view.board.failed) peer_lost();
-  const bool is_other = view.board.round != round_;
-  NodesWord word{.stop = !view.lost.empty() || is_other || view.board.phase != Phase::kRunning};
-  if (!is_other) word.lost_with = job_.attempts.hear_lost(view.board.lost);
-  return word;
+  const bool is_other = view.state.round != round_;
+  NodeNews news{.stop = !view.lost.empty() || is_other || view.state.phase != Phase::kRunning,
+                .peer_lost = !view.lost.empty() || view.state.failed};
+  if (!is_other) news.evicted = job_.attempts.hear_lost(view.state.lost);
+  return news;
 }
 
 void NodesJob::report(const GroupEnd& end, const std::vector<WorkerPlan>& plans, int node) {
@@ -183,7 +182,7 @@ void NodesJob::report(const GroupEnd& end, const std::vector<WorkerPlan>& plans,
 }
 
 void NodesJob::report_error(const Session::View& view, const core::Error& error) {
-  round_ = view.board.round;
+  round_ = view.state.round;
   const Report report = node_report(error, round_, *view.rank);
   failure_ = report.failure;
   session_->report(report);
@@ -209,8 +208,8 @@ std::optional<int> NodesJob::await_verdict(const GroupEnd& end) {
 
 std::optional<int> NodesJob::conclude(const Verdict& verdict, const GroupEnd& end) {
   failure_.reset();
-  if (const Board board = session_->view().board; board.round == round_) {
-    job_.attempts.hear_lost(board.lost);
+  if (const JobState state = session_->view().state; state.round == round_) {
+    job_.attempts.hear_lost(state.lost);
   }
   std::string text = verdict.text;
   const std::string restart = verdict.failure || text.empty() ? "starting again" : text;

@@ -1,5 +1,5 @@
-// A job on several nodes: one launcher on each, which agree through a store on when all workers
-// start and stop, and on one verdict that all of them log and exit with.
+// A multi-node job: one launcher on each node. They agree through a store on when all workers start
+// and stop, and on one verdict that all of them log and exit with.
 #pragma once
 
 #include "launcher/jobs/job.h"
@@ -7,9 +7,9 @@
 
 namespace scaletrain::launcher {
 
-// Runs this node's part of the job until the whole of it succeeds, is stopped or fails for good.
-// The result is the exit status. Throws core::Error: core::UsageError where this node is refused,
-// core::StoppedError where the other nodes are not found in time, or lost.
+// Runs this node's part until the whole job succeeds, is stopped or fails permanently. Returns the
+// exit status. Throws core::UsageError if this node is refused, core::StoppedError if the other
+// nodes are not found in time or lost.
 int run_job_on_nodes(const Job& job, const Placement& placement, const NodesOptions& options);
 
 }  // namespace scaletrain::launcher

@@ -1,9 +1,8 @@
-// One launcher's part of a job on several nodes, as one object: nodes_job.cpp has the rounds,
-// nodes_job_meeting.cpp the ways into the job, to another leader and out of it.
+// One launcher's part of a multi-node job: nodes_job.cpp has the rounds, nodes_job_rendezvous.cpp
+// has joining, changing the leader and leaving.
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,73 +11,77 @@
 #include <vector>
 
 #include "launcher/agents/journal.h"
-#include "launcher/agents/meeting.h"
+#include "launcher/agents/rendezvous.h"
 #include "launcher/agents/session.h"
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/nodes/nodes_options.h"
 #include "launcher/platform/stop_signals.h"
-#include "launcher/workers/keeper.h"
+#include "launcher/workers/group_observer.h"
+#include "launcher/workers/reaper.h"
 #include "lib/core/error.h"
 #include "lib/core/process/subprocess.h"
 
 namespace scaletrain::launcher {
 
-class NodesJob {
+class NodesJob : public NodeLink {
  public:
   NodesJob(const Job& job, const Placement& placement, const NodesOptions& options);
 
-  // As run_job_on_nodes.
+  // Does the work of run_job_on_nodes().
   int run();
 
+  int changes_fd() const override { return session_->changes_fd(); }
+  NodeNews read_news() override;
+
  private:
-  // How often a node that waits looks around: a leader without a quorum for one whose turn came
-  // before its own.
+  // How often a waiting node searches: a leader without a quorum searches for a leader that
+  // precedes it.
   static constexpr std::chrono::milliseconds kLookAround{2000};
 
-  // Finds the store, or hosts it, and joins. A status where a signal was heard meanwhile.
+  // Finds the store, or hosts it, and joins. Returns an exit status if a stop signal was received
+  // meanwhile.
   std::optional<int> meet();
-  // False: the store was lost again meanwhile.
-  bool join(Met met);
+  // Returns false if the store was lost again meanwhile.
+  bool join(FoundStore met);
   Leader::Options leader_options(int generation);
-  // Guides restarted nodes to the job if it has moved away from its endpoints.
+  // Redirects restarted nodes to the job if it has moved away from its endpoints.
   void guide_newcomers(int generation);
   std::optional<int> lose_store(const Session::View& view);
-  // The leader leaves, and has named the next one.
-  std::optional<int> follow_heir(const Session::View& view);
-  // Leaves the store of `view` behind, for another leader's.
+  // Follows the successor that a leaving leader has named.
+  std::optional<int> follow_successor(const Session::View& view);
+  // Leaves the store of `view` and joins another leader's.
   void meet_again(const Session::View& view);
-  // Resolves two leaders that each wait for the other nodes: one goes on. The other's store stays
-  // if it shows newcomers the way.
+  // Resolves the conflict of two leaders that each wait for nodes: one continues. The other's store
+  // stays only to redirect newcomers.
   bool give_way(int generation);
-  // Leaves the job, with `signal`, or for another reason where that is 0. A leader stays until the
-  // job is over or another one leads it, or until the next signal. The result is the exit status:
-  // the job's where that is over, else `status`.
+  // Leaves the job because of `signal`, or for another reason if it is 0. A leader stays until the
+  // job is over or has another leader, or until the next signal. Returns the job's exit status if
+  // it is over, else `status`.
   int depart(int signal, int status);
-  // A leader stays until the others have read the verdict, or who leads next.
+  // As leader, waits until the others have read the verdict or the next leader.
   void farewell();
 
   // Runs a round, from waiting for a rank to the verdict. Returns the exit status after the last.
   std::optional<int> live_a_round();
-  // Logs once what a round waits for, or why one goes on without this node.
+  // Logs once why a round waits, or why it continues without this node.
   void report_waiting(const Session::View& view);
   Attempt attempt_of(const Session::View& view) const;
-  // The leader's part before a round: the workers' store, and what all nodes must agree on.
+  // As leader, prepares a round: the workers' store, and the data that all nodes share.
   void prepare(const Session::View& view);
   std::optional<int> run_round(const Session::View& view);
   void enter_round(const Session::View& view);
-  // The round was stopped before this node had started its workers.
+  // Handles a round that was stopped before this node had started its workers.
   std::optional<int> sit_out(const Session::View& view);
-  NodesWord hear_nodes(const std::function<void()>& peer_lost);
   void report(const GroupEnd& end, const std::vector<WorkerPlan>& plans, int node);
-  // This node cannot take part in the round, and says why to all.
+  // Reports to all nodes why this node cannot take part in the round.
   void report_error(const Session::View& view, const core::Error& error);
   std::optional<int> await_verdict(const GroupEnd& end);
-  // Logs the verdict; a status where it is the last for this node.
+  // Logs the verdict. Returns an exit status if it is final for this node.
   std::optional<int> conclude(const Verdict& verdict, const GroupEnd& end);
   int stopped(int signal);
 
   Job job_;
-  Keeper keeper_;  // before there are threads
+  Reaper reaper_;  // created before any thread
   Placement placement_;
   NodesOptions options_;
   StopSignals signals_;
@@ -86,14 +89,14 @@ class NodesJob {
   std::set<int> fits_;  // numbers of nodes on which the job can run; the session's thread asks
   std::string agent_;
   Journal journal_;
-  Meeting meeting_;
+  Rendezvous rendezvous_;
   std::optional<core::Process> server_;
-  std::optional<core::Process> signpost_;  // a store that another's beacon has reached
+  std::optional<core::Process> signpost_;  // keeps the store that redirects newcomers
   std::jthread beacon_;                    // run by a successor leader
   Endpoint endpoint_;
   std::unique_ptr<Session> session_;
   StoreSocket store_;  // serves the workers of the current round
-  int round_ = 0;      // the last that this node was part of
+  int round_ = 0;      // last round of this node
   int restarts_used_ = 0;
   int stop_status_ = 0;  // to exit with after a signal
   LastRound last_;

@@ -13,8 +13,8 @@ struct NodesOptions {
   AgentTiming timing;
   RestartLimits restarts;
   std::chrono::milliseconds grace{0};
-  std::string nnodes;  // as given: all nodes must give the same
-  std::string token;   // SCALETRAIN_JOB_TOKEN: keeps others' nodes out
+  std::string nnodes;  // as given; must be the same on all nodes
+  std::string token;   // SCALETRAIN_JOB_TOKEN: excludes nodes of other jobs
 };
 
 }  // namespace scaletrain::launcher

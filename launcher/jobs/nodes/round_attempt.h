@@ -1,4 +1,4 @@
-// A round of several nodes as this node's attempt.
+// Converts a round of several nodes to this node's attempt.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace scaletrain::launcher {
 
-// `view` shows a round in which this node has a rank; `placement`: of the job, as it was asked for;
-// `found_at`: the host where the leader's store was found; `max_restarts`: of the job.
+// `view`: a round in which this node has a rank; `placement`: requested for the job; `found_at`:
+// host on which the leader's store was found; `max_restarts`: of the job.
 Attempt round_attempt(const Session::View& view, const Placement& placement,
                       const std::string& found_at, int max_restarts);
 

@@ -1,18 +1,19 @@
-// How the ranks of a job are laid out: five axes, outermost first, so that ranks that exchange most
-// stand closest together.
+// Device mesh: lays out the ranks of a job along five axes, outermost first, so that ranks that
+// communicate most are neighbours.
+//
 // Rank = (((pipe x replicas + replica) x shards + shard) x contexts + context) x tensors + tensor.
 //
-// A data coordinate is a place along replica and shard together: ranks with the same one train on
-// the same samples, each with another part of the model, or along context with other tokens of
-// them. Numbers only: the launcher plans with it.
+// A data coordinate (data-parallel rank) combines the replica and shard axes. Ranks with the same
+// data coordinate train on the same samples, each with another part of the model or, along the
+// context axis, with other tokens. This header has numbers only, so the launcher can plan with it.
 //
-// Experts take no ranks of their own: neighbouring data coordinates, so many of them, hold the
-// experts of a mixture together. Ranks that lie there along other axes do it each with its fellows
-// of the same place: of its stage, with its part of each expert, and with its tokens.
+// Expert parallelism adds no axis: a number of neighbouring data coordinates hold the experts of a
+// mixture together. Ranks at other places of the pipeline, tensor and context axes form expert
+// groups of their own.
 //
-// A copy of the model is a block of neighbouring data coordinates: those that hold the experts
-// together, otherwise those of a shard group. With the other axes it is one of the replicas that
-// train alone: without experts those along kReplica.
+// A copy of the model is a block of neighbouring data coordinates: those that share the experts, or
+// without experts those of a sharding group. With the other axes it is one of the decoupled
+// replicas; without experts these are the replicas along kReplica.
 #pragma once
 
 #include <array>
@@ -31,74 +32,74 @@ const char* axis_name(Axis axis);
 
 // The axes of the data coordinate.
 inline constexpr std::initializer_list<Axis> kDataAxes = {Axis::kReplica, Axis::kShard};
-// The axes along which ranks have the same part of the model and train it on other tokens.
+// Axes along which ranks hold the same part of the model and train it on different tokens.
 inline constexpr std::initializer_list<Axis> kGradientAxes = {Axis::kReplica, Axis::kShard,
                                                               Axis::kContext};
-// The axes along which ranks own the same elements of the model.
+// Axes along which ranks own the same elements of the model.
 inline constexpr std::initializer_list<Axis> kCopyAxes = {Axis::kReplica, Axis::kContext};
-// The axes of one replica, whose ranks hold the model together.
+// Axes of one replica, whose ranks hold the model together.
 inline constexpr std::initializer_list<Axis> kModelAxes = {Axis::kPipe, Axis::kShard,
                                                            Axis::kTensor};
 inline constexpr std::initializer_list<Axis> kAllAxes = {Axis::kPipe, Axis::kReplica, Axis::kShard,
                                                          Axis::kContext, Axis::kTensor};
 
-// Mesh sizes that a recipe asks for, each at least 1; without `replica` the replicas take all ranks
-// that are left.
+// Mesh sizes of a recipe, each at least 1. Without `replica`, the remaining ranks become replicas.
 struct MeshSizes {
   int pipe = 1;
   std::optional<int> replica;
   int shard = 1;
   int context = 1;
   int tensor = 1;
-  int expert = 1;  // data coordinates that hold the experts together
+  int expert = 1;  // number of data coordinates that share the experts
 };
 
 class MeshPlan {
  public:
-  // Throws core::RecipeError ("/parallel: ...") where `world_size` ranks, at least 1, cannot be
-  // laid out so.
+  // Throws core::RecipeError ("/parallel: ...") if `world_size` ranks (at least 1) cannot be laid
+  // out this way.
   explicit MeshPlan(int world_size, const MeshSizes& asked = {});
 
   int world_size() const { return world_size_; }
   int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
   // Returns the product of the sizes of `axes`.
   int size(std::initializer_list<Axis> axes) const;
-  // Data coordinates: how many different batches make a micro-step.
+  // Number of data coordinates: different batches in a micro-step.
   int readers() const { return size(kDataAxes); }
   // Expert-parallel size: a multiple of the size along kShard, or 1.
   int experts() const { return experts_; }
-  // Data coordinates of a copy of the model.
+  // Number of data coordinates in a copy of the model.
   int readers_of_copy() const { return experts_ > 1 ? experts_ : size(Axis::kShard); }
-  // Copies of the model that train on different samples.
+  // Number of copies of the model that train on different samples.
   int model_copies() const { return readers() / readers_of_copy(); }
 
-  // Place of `rank` along an axis, from 0.
+  // Returns the coordinate of `rank` along an axis, from 0.
   int coordinate(int rank, Axis axis) const;
-  // Its data coordinate, from 0 to readers() - 1.
+  // Returns the data coordinate of `rank`, from 0 to readers() - 1.
   int reader(int rank) const;
 
-  // The ranks that differ from `rank` along these axes alone, itself among them, in ascending
+  // Returns the ranks that differ from `rank` only along these axes, including itself, in ascending
   // order.
   std::vector<int> group(int rank, std::initializer_list<Axis> axes) const;
 
-  // Decoupled replicas: the replica of `rank`, from 0 to model_copies() - 1, its ranks, in
-  // ascending order, and its place among them, from 0. Ranks at the same place in their replicas
-  // own the same of the model.
+  // For decoupled replicas: the replica of `rank` (0 to model_copies() - 1), its ranks in ascending
+  // order, and the place of `rank` among them. Ranks at the same place of their replicas own the
+  // same elements.
   int replica(int rank) const { return reader(rank) / readers_of_copy(); }
   std::vector<int> replica_group(int rank) const { return in_copy(rank, kAllAxes); }
   int place(int rank) const;
 
-  // `rank` and the next one along `axis`, behind its last the first: the ends of what it sends to.
+  // Returns `rank` and the next rank along `axis` (the first one after the last): the two ends of a
+  // connection.
   std::vector<int> link(int rank, Axis axis) const;
 
-  // The ranks that hold the whole model together, `rank` among them, in ascending order: those of a
-  // copy that have the same tokens.
+  // Returns the ranks that hold the whole model together, including `rank`, in ascending order:
+  // those of a copy that have the same tokens.
   std::vector<int> model_group(int rank) const;
-  // The ranks that hold the experts together with `rank`, and those that hold the same ones.
+  // Returns the expert-parallel group of `rank`, and the ranks that hold the same experts.
   std::vector<int> expert_group(int rank) const;
   std::vector<int> same_experts(int rank) const;
-  // The ranks of group(rank, axes) that belong to the same copy as `rank`, and those that stand at
-  // its place in theirs.
+  // Returns the ranks of group(rank, axes) in the same copy of the model as `rank`, and the ranks
+  // at the same place in the other copies.
   std::vector<int> in_copy(int rank, std::initializer_list<Axis> axes) const;
   std::vector<int> same_place(int rank, std::initializer_list<Axis> axes) const;
 

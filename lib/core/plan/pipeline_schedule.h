@@ -1,10 +1,10 @@
 // Pipeline schedules: the order in which each rank runs the forward and backward passes of a step's
 // micro-batches. lib/core/plan/schedule_proof.h checks a schedule for deadlocks before it runs.
 //
-// A rank has one stage of the model, or several that are called its chunks: chunk c of rank r is
-// stage c x ranks + r. Each stage therefore sends its output to the next rank, and the last rank to
-// the first. In every schedule each stage takes its micro-batches in ascending order, backward
-// too, so that gradients are summed in the same order as in one process.
+// A rank has one stage of the model, or several stages, called its chunks: chunk c of rank r is
+// stage c x ranks + r. Each rank therefore sends its output to the next rank, and the last rank to
+// the first. In every schedule each stage processes its micro-batches in ascending order, in
+// backward too, so that gradients are summed in the same order as in one process.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ namespace scaletrain::core {
 
 enum class Work {
   kForward,
-  kBackward,        // both of the two below
+  kBackward,        // both gradients below
   kBackwardInput,   // the gradient of the stage's input, for which the stage before waits
-  kBackwardWeight,  // the gradients of its weights, for which nobody waits
+  kBackwardWeight,  // the gradients of its weights; no other stage waits for them
 };
 
 struct Action {
@@ -38,7 +38,8 @@ struct PipelineShape {
 
 enum class PipelineKind {
   kGPipe,        // all forwards, then all backwards (Huang et al., GPipe, 2019)
-  kOneForward,   // "1F1B": as few as possible are held (Harlap et al., PipeDream, 2018)
+  kOneForward,   // "1F1B": keeps as few micro-batches in memory as possible (Harlap et al.,
+                 // PipeDream, 2018)
   kInterleaved,  // 1F1B over chunks (Narayanan et al., Efficient Large-Scale LM Training, 2021)
   kZeroBubble,   // ZB-H1: weights' gradients fill waits (Qi et al., Zero Bubble Pipeline
                  // Parallelism, 2023, section 2.2)
@@ -47,11 +48,11 @@ enum class PipelineKind {
 // "gpipe", "1f1b", "interleaved" or "zero_bubble".
 std::optional<PipelineKind> find_pipeline_kind(std::string_view name);
 
-// True if the kind has a schedule for so many micro-batches: at least one for each rank, and with
-// the interleaved schedule a multiple of the ranks.
+// True if the schedule supports this number of micro-batches: at least one for each rank, and a
+// multiple of the ranks for the interleaved schedule.
 bool can_schedule(PipelineKind kind, const PipelineShape& shape);
 
-// One chunk unless it is interleaved. can_schedule() holds.
+// `shape` has one chunk unless the schedule is interleaved; can_schedule() must be true.
 Schedule make_schedule(PipelineKind kind, const PipelineShape& shape);
 
 }  // namespace scaletrain::core

@@ -1,5 +1,5 @@
-// Runs a pipeline's schedule on paper: that it comes to an end, how long ranks wait, and how much
-// they hold.
+// Simulates a pipeline schedule: shows that it ends, how long ranks are idle, and how much memory
+// activations take.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace scaletrain::core {
 
-// Time of one micro-batch on a rank, all of its chunks together, in any unit.
+// Time of one micro-batch on a rank, summed over its chunks, in any unit.
 struct WorkCosts {
   double forward = 1, backward_input = 1, backward_weight = 1;
 };
@@ -20,10 +20,10 @@ struct ScheduleProof {
   std::vector<int> held;
 };
 
-// Runs it with messages that take no time. Throws core::InternalError, naming rank and action,
-// where a stage does not take each micro-batch once forward and once backward, in ascending order;
-// where a rank would wait for ever; or where a rank takes what comes from a neighbour, activations
-// or gradients, in another order than that sends them: NCCL matches messages by their order.
+// Simulates the schedule with messages that take no time. Throws core::InternalError, naming rank
+// and action, if a stage does not process each micro-batch once forward and once backward in
+// ascending order, if a rank would deadlock, or if a rank receives activations or gradients in
+// another order than its neighbour sends them (NCCL matches messages by order).
 ScheduleProof prove(const Schedule& schedule, const PipelineShape& shape,
                     const WorkCosts& costs = {});
 

@@ -15,30 +15,30 @@ namespace scaletrain::core {
 // Position of one step, all from 0.
 struct StepPlace {
   std::int64_t epoch = 0, step_in_epoch = 0;
-  std::int64_t position = 0;  // its first sample in the epoch
+  std::int64_t position = 0;  // of its first sample in the epoch
   bool operator==(const StepPlace&) const = default;
 };
 
 class StepPlan {
  public:
-  // Plans epochs of `samples`, at least the largest batch. `from`: where `step` is, from which on
-  // the plan holds.
+  // Plans epochs of `samples` samples, at least the largest batch. `from`: position of `step`, at
+  // which the plan starts.
   StepPlan(BatchSizes sizes, std::int64_t samples, std::int64_t step = 0, StepPlace from = {});
 
   const BatchSizes& sizes() const { return sizes_; }
-  // Returns the steps of an epoch of the largest batches: the fewest.
+  // Returns the number of steps in an epoch at the full batch size, which is the smallest number.
   std::int64_t steps_per_epoch() const { return samples_ / sizes_.global(); }
 
   StepPlace at(std::int64_t step) const;
-  // The first of an epoch.
+  // Returns the first step of an epoch.
   std::int64_t first_step(std::int64_t epoch) const;
   // Returns the step that trains on `position` of `epoch`.
   std::int64_t step_of(std::int64_t epoch, std::int64_t position) const;
 
-  // Maps a step to a plan with steps_per_epoch() steps in every epoch, for schedules in epochs. It
-  // rises by 1 or 0 with each step, and is exact where an epoch begins.
+  // Maps a step to a plan with steps_per_epoch() steps in every epoch, for schedules in epochs. The
+  // result grows by 0 or 1 with each step and is exact at the start of each epoch.
   std::int64_t spread(std::int64_t step) const;
-  // The first step that is there.
+  // Returns the first step that spread() maps to `spread`.
   std::int64_t step_at(std::int64_t spread) const;
 
  private:

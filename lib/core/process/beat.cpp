@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
 
-#include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/process/stack_dump.h"
 
@@ -24,10 +23,6 @@ constexpr std::size_t kRecent = 32;    // collectives whose names are kept
 constexpr std::size_t kNameWords = 5;  // words of eight letters
 constexpr std::array<std::string_view, kPhases> kPhaseNames{
     "starting", "joining", "data", "compute", "collective", "validating", "saving", "waiting"};
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now().time_since_epoch()).count();
-}
 
 [[noreturn]] void refuse_memory(const char* what) {
   throw Error(ExitCode::kMemory, what, errno_text(errno), "check memory and ulimit -n");
@@ -69,24 +64,11 @@ struct Beat::Impl {
   BeatPage* page = nullptr;
   std::unique_ptr<BeatPage> own;
   std::atomic<const char*> next_name{nullptr};
-  // Time that was spent, by phase.
-  std::atomic<std::int64_t> mark{now_ns()};
-  std::atomic<std::uint32_t> phase{0};
-  std::atomic<bool> in_collective{false};
-  std::array<std::atomic<std::int64_t>, kPhases> spent{};
 
   ~Impl() {
     if (!own && page != nullptr) munmap(page, kPageBytes);
   }
 
-  // Books the time since the last call on `where`.
-  void book(Phase where) {
-    const std::int64_t time = now_ns();
-    spent[static_cast<std::size_t>(where)] += time - mark.exchange(time);
-  }
-  Phase spending() const {
-    return in_collective ? Phase::kCollective : static_cast<Phase>(phase.load());
-  }
   void beat() { page->count.fetch_add(1, std::memory_order_release); }
 };
 
@@ -106,9 +88,6 @@ void Beat::offer_stacks(int fd) {
 }
 
 void Beat::enter(Phase phase) {
-  impl_->book(impl_->spending());
-  impl_->in_collective = false;
-  impl_->phase = static_cast<std::uint32_t>(phase);
   impl_->page->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_relaxed);
   impl_->beat();
 }
@@ -127,8 +106,6 @@ std::int64_t Beat::step() const { return impl_->page->step; }
 bool Beat::peer_is_lost() const { return impl_->page->peer_lost != 0; }
 
 const char* Beat::enter_collective(const char* kind) {
-  impl_->book(static_cast<Phase>(impl_->phase.load()));  // up to here it was this rank's own time
-  impl_->in_collective = true;
   BeatPage& page = *impl_->page;
   const char* name = impl_->next_name.exchange(nullptr);
   if (name == nullptr) name = "gradients";  // only the Reducer's have none
@@ -158,16 +135,7 @@ void Beat::complete_collective() {
   impl_->beat();
 }
 
-void Beat::leave_collective() { enter(static_cast<Phase>(impl_->phase.load())); }
-
-std::array<double, kPhases> Beat::take_times() {
-  impl_->book(impl_->spending());
-  std::array<double, kPhases> result{};
-  std::transform(
-      impl_->spent.begin(), impl_->spent.end(), result.begin(),
-      [](std::atomic<std::int64_t>& ns) { return static_cast<double>(ns.exchange(0)) * 1e-9; });
-  return result;
-}
+void Beat::leave_collective() { impl_->beat(); }
 
 Descriptor make_beat_file() {
   Descriptor fd = make_memory_file("scaletrain-beat");

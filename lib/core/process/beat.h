@@ -6,7 +6,6 @@
 // writes when it is asked to (lib/core/process/stack_dump.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,15 +53,10 @@ class Beat {
   // than the training thread's return from it where a device's queue does the waiting.
   const char* enter_collective(const char* kind);
   void complete_collective();  // one that was entered; from any thread
-  // For the times below: back in the phase before; entering another phase leaves it too.
-  void leave_collective();
+  void leave_collective();     // the training thread has returned from it: a sign of life
 
   // True if the launcher has reported that a rank of the job is gone (report_peer_lost).
   bool peer_is_lost() const;
-
-  // Seconds spent in each phase since the last call. Time after the last collective that was
-  // entered in a phase counts as time in that collective.
-  std::array<double, kPhases> take_times();
 
  private:
   struct Impl;

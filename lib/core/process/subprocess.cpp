@@ -205,7 +205,7 @@ std::optional<ExitStatus> Process::ended() const {
   return ExitStatus{.signal = info.si_status};
 }
 
-void reap_strangers(const std::vector<pid_t>& ours) {
+void reap_orphans(const std::vector<pid_t>& ours) {
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
          std::find(ours.begin(), ours.end(), info.si_pid) == ours.end()) {

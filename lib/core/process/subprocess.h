@@ -83,7 +83,7 @@ class Process {
 
 // Reaps adopted orphans: ended children that this process did not start. Stops at the first ended
 // process of `ours`, which its owner reaps.
-void reap_strangers(const std::vector<pid_t>& ours);
+void reap_orphans(const std::vector<pid_t>& ours);
 
 // Returns the executable file for `name`: `name` itself if it has a slash, else the first match on
 // PATH; nullopt if there is none.

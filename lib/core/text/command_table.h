@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {  // NOLINT(readability-identifier-naming)
-class App;
-}
+#include "lib/core/text/cli_app.h"
 
 namespace scaletrain::core {
 

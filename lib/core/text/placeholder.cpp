@@ -1,17 +1,15 @@
 #include "lib/core/text/placeholder.h"
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
+
+#include "lib/core/text/lookup.h"
 
 namespace scaletrain::core {
 namespace {
 
 bool starts_with_any_case(std::string_view text, std::string_view lower) {
-  return text.size() >= lower.size() &&
-         std::equal(lower.begin(), lower.end(), text.begin(), [](char expected, char c) {
-           return expected == std::tolower(static_cast<unsigned char>(c));
-         });
+  return lower_case(text.substr(0, lower.size())) == lower;
 }
 
 std::string_view without_mark_and_blanks(std::string_view text) {

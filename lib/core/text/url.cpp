@@ -5,6 +5,7 @@
 
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/lookup.h"
 
 namespace scaletrain::core {
 namespace {
@@ -97,10 +98,7 @@ bool holds_secret(std::string_view url) {
   if (authority(url).find('@') != std::string_view::npos) return true;
   const std::size_t query = url.find('?');
   if (query == std::string_view::npos || (scheme != "http" && scheme != "https")) return false;
-  std::string lower(url.substr(query));
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string lower = lower_case(url.substr(query));
   constexpr std::array<std::string_view, 8> kSecretNames{
       "sig", "key", "token", "secret", "passwd", "auth", "credential", "password"};
   return std::any_of(kSecretNames.begin(), kSecretNames.end(), [&lower](std::string_view name) {

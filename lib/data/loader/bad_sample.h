@@ -1,4 +1,4 @@
-// Samples whose image does not decode, and what a recipe may do about them (/data/bad_samples).
+// Samples whose image cannot be decoded, and how a recipe handles them (/data/bad_samples).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace scaletrain::data {
 
 struct BadSample {
-  std::string place;                     // as in messages: shard, member and byte
+  std::string place;                     // for messages: shard, member and byte
   std::string reason;                    // "the image does not decode: the file is truncated"
-  std::string shard, key;                // as RawSample has them
-  std::int64_t epoch = 0, position = 0;  // its place in training; epoch 0: evaluation
+  std::string shard, key;                // as in RawSample
+  std::int64_t epoch = 0, position = 0;  // place in training; epoch 0: evaluation
 };
 
 class BadSampleError : public core::DataError {
  public:
-  // `decodes_leniently`: as /data/jpeg "lenient" would have it.
+  // `decodes_leniently`: true if /data/jpeg "lenient" could decode it.
   explicit BadSampleError(BadSample sample, bool decodes_leniently = false)
       : core::DataError(
             sample.place, sample.reason,

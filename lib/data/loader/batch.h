@@ -1,4 +1,4 @@
-// A batch of a stream: the samples side by side in columns, one column for each part of a sample.
+// A batch of a stream, stored in columns: one column for each part of a sample.
 #pragma once
 
 #include <cstddef>
@@ -13,35 +13,35 @@ namespace scaletrain::data {
 
 enum class Element { kUint8, kInt64 };
 
-// One part of every sample: so many elements of one type.
+// Layout of one part of a sample: number and type of its elements.
 struct Column {
   Element element = Element::kUint8;
   std::int64_t size = 0;  // elements of a sample
 };
 
-// The memory of `rows` samples: column after column, each aligned to 64 bytes, so that a column is
-// one tensor [rows, size].
+// Memory of `rows` samples: column after column, each aligned to 64 bytes, so that a column is one
+// tensor [rows, size].
 class Columns {
  public:
   Columns() = default;
-  // Takes one block from `pool`.
+  // Allocates one block of `pool`.
   Columns(std::vector<Column> layout, std::int64_t rows, core::BufferPool& pool);
 
   std::int64_t rows() const { return rows_; }
   const std::vector<Column>& layout() const { return layout_; }
 
-  // Column `column` of all rows; T is std::uint8_t or std::int64_t. Throws std::logic_error where
-  // the column holds another type.
+  // Returns a column of all rows; T is std::uint8_t or std::int64_t. Throws std::logic_error if the
+  // column has another type.
   template <class T>
   std::span<T> values(std::size_t column) const;
-  // The part of row `row`.
+  // Returns the column's elements of row `row`.
   template <class T>
   std::span<T> values(std::size_t column, std::int64_t row) const {
     const auto size = static_cast<std::size_t>(layout_[column].size);
     return values<T>(column).subspan(static_cast<std::size_t>(row) * size, size);
   }
 
-  // All of its memory, of a block of the pool.
+  // Returns the whole block of memory.
   std::span<const std::byte> block() const { return storage_.bytes(); }
 
   // Removes the rows in `absent` (ascending) and closes the gaps.
@@ -54,7 +54,7 @@ class Columns {
   core::Buffer storage_;  // returns to its pool when this is destroyed
 };
 
-// Seconds that the loader's threads spent in each stage, summed up over samples.
+// Seconds that loader threads spent in each stage, summed over samples.
 struct StageTimes {
   double read_s = 0, decode_s = 0, augment_s = 0;
 
@@ -73,9 +73,8 @@ struct Batch {
   std::int64_t epoch = 0;
   std::int64_t position = 0;       // position of the first sample in the epoch
   std::uint64_t digest = 0;        // sum mod 2^64 of sample_digest() of the batch's samples
-  double wait_s = 0;               // how long next() blocked for it
-  StageTimes stages;               // summed up over its samples
-  std::vector<BadSample> skipped;  // samples tried at its positions that cannot be read
+  StageTimes stages;               // summed over its samples
+  std::vector<BadSample> skipped;  // unreadable samples that were replaced or left out
 };
 
 }  // namespace scaletrain::data

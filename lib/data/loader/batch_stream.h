@@ -1,8 +1,8 @@
-// Batches of one rank, in the global data order, read ahead by threads.
+// Stream of one rank's batches in the global data order, read ahead by threads.
 //
 // Position p of an epoch holds the same sample whatever the number of ranks, threads or restarts; a
-// rank reads its blocks of every global batch (lib/data/order/order.h). The columns of a batch are
-// described where the stream is opened (image_stream.h, token_stream.h).
+// rank reads its blocks of every global batch (lib/data/order/order.h). image_stream.h and
+// token_stream.h describe the columns of a batch.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace scaletrain::data {
 
-// A place in training, both from 0.
+// A position in training, both from 0.
 struct Position {
   std::int64_t epoch = 0, step = 0;
 };
@@ -23,14 +23,14 @@ class BatchStream {
  public:
   virtual ~BatchStream() = default;  // stops and joins the threads
 
-  // The next batch of this rank in order; blocks while it is not read. Training streams never end:
-  // they give micro-batches, epoch after epoch. Evaluation streams give every sample exactly once
-  // over all ranks, in file order and without padding, then nullopt. Their last batch may be short,
-  // a batch with bad samples too (even empty), and ranks may differ by a batch. One caller at a
-  // time. Throws core::DataError naming where a damaged sample is, again until seek().
+  // Returns this rank's next batch; blocks until it is read. Training streams never end: they give
+  // micro-batches, epoch after epoch. Evaluation streams give every sample exactly once over all
+  // ranks, in file order and without padding, then nullopt. The last batch may be short, and so may
+  // a batch with bad samples (even empty); ranks may differ by one batch. One caller at a time.
+  // Throws core::DataError with the place of a damaged sample, repeatedly until seek().
   virtual std::optional<Batch> next() = 0;
 
-  // Goes on reading ahead from there, an evaluation from its start; drops what was read before.
+  // Restarts reading at `position` (an evaluation at its start) and drops batches read before.
   // Nothing is read before the first seek() or next().
   virtual void seek(Position position) = 0;
 

@@ -22,7 +22,7 @@ enum ImageColumn : std::size_t {
 inline std::span<std::uint8_t> pixels_of(const Batch& batch) {
   return batch.columns.values<std::uint8_t>(kPixels);
 }
-// Height and width of its images.
+// Returns the height and width of the batch's images.
 inline std::int64_t image_size_of(const Batch& batch) {
   const std::int64_t pixels = batch.columns.layout()[kPixels].size / kChannels;
   return std::llround(std::sqrt(static_cast<double>(pixels)));

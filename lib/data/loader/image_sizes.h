@@ -1,4 +1,4 @@
-// How large the images of training are, as a function of the place in the data.
+// Image size in training as a function of the step (progressive resizing).
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace scaletrain::data {
 
-// Progressive resizing: of step s, counted from the first of the first epoch, the nearest multiple
-// of `multiple_of` to from + (to - from) * (s - start) / over, between from and to. FFCV's
-// get_resolution (its ImageNet example), which is asked once an epoch.
+// At step s, counted from the start of training, the size is from + (to - from) * (s - start) /
+// over, limited to the range from..to and rounded to a multiple of `multiple_of`. FFCV's
+// get_resolution (its ImageNet example) does the same once an epoch.
 struct ImageSizes {
   std::int64_t from = 0, to = 0, multiple_of = 1;
   std::int64_t start = 0, over = 0;  // steps; over 0: always `to`

@@ -1,4 +1,4 @@
-// Decoded images as batches of one rank (lib/data/loader/batch_stream.h).
+// Streams of decoded images for one rank (lib/data/loader/batch_stream.h).
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ struct LoaderOptions {
   std::int64_t image_size = 224;
   std::optional<recipe::ResizeRamp> resize_ramp = {};  // training only
   std::int64_t num_classes = 0;                        // labels are 0 .. num_classes - 1
-  bool multi_label = false;                            // a sample has any number of classes,
-  ListFormat list_format = ListFormat::kAuto;          // how lists of classes are read
+  bool multi_label = false;                            // a sample may have any number of classes
+  ListFormat list_format = ListFormat::kAuto;          // how list labels are read
   std::uint64_t seed = 0;
   int threads = 1;
   int prefetch = 4;  // batches decoded ahead, at least 1
   std::int64_t shuffle_shards = 0;
-  bool streamed = false;  // the order: indexed otherwise
+  bool streamed = false;  // true: streamed order; false: indexed order
   std::int64_t lanes = 64;
-  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
-  bool skip_bad = false;  // samples that do not decode are replaced, in evaluation left out
+  std::int64_t samples_per_epoch = 0;  // 0: size of the set
+  bool skip_bad = false;  // replaces samples that cannot be decoded; evaluation leaves them out
   std::vector<recipe::Component> augment;  // training only
   std::int64_t repeats = 1;                // copies of a sample in a global batch; training only
   std::int64_t eval_resize = 0;            // shorter side in evaluation; 0: image_size
   std::string eval_filter = "bilinear";
-  recipe::Normalize normalize;  // for the colour of what a transform leaves empty
+  recipe::Normalize normalize;  // fill colour of areas that a transform leaves empty
   DecodeOptions decode;
 };
 
@@ -46,16 +46,16 @@ struct LoaderOptions {
 // an automatic number of threads.
 LoaderOptions loader_options(const recipe::Data& data);
 
-// Batches for training: shuffled and augmented. Batch number m of a rank is micro-step m mod
+// Opens a training stream: shuffled and augmented. Batch number m of a rank is micro-step m mod
 // accumulate of a step. Buffers come from `pool` (pinned on a GPU machine), which must outlive the
-// stream. Throws core::RecipeError for fewer samples than one global batch. A damaged sample is
-// named by shard, member and byte offset.
+// stream. Throws core::RecipeError for fewer samples than one global batch. Errors name a damaged
+// sample by shard, member and byte offset.
 std::unique_ptr<BatchStream> train_images(std::shared_ptr<const Dataset> dataset,
                                           const LoaderOptions& options, ReaderSlice slice,
                                           core::BufferPool& pool);
 
-// Batches for an evaluation, not augmented: the shorter side is resized to eval_resize and the
-// centre is cropped. Blocks of per_device samples go to the ranks in turn.
+// Opens an evaluation stream without augmentation: resizes the shorter side to eval_resize and
+// crops the centre. Blocks of per_device samples go to the ranks in turn.
 std::unique_ptr<BatchStream> eval_images(std::shared_ptr<const Dataset> dataset,
                                          const LoaderOptions& options, ReaderSlice slice,
                                          core::BufferPool& pool);

@@ -1,4 +1,4 @@
-// Pictures that were decoded although libjpeg warned of them (/data/jpeg "lenient").
+// Counts pictures that were decoded in spite of warnings of libjpeg (/data/jpeg "lenient").
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace scaletrain::data {
 class JpegWarnings {
  public:
   JpegWarnings() = default;
-  ~JpegWarnings();  // warns of how many there were, where not all were named
+  ~JpegWarnings();  // logs the total if not all were named
   JpegWarnings(const JpegWarnings&) = delete;
   JpegWarnings& operator=(const JpegWarnings&) = delete;
 
-  // The picture at `place` was used. Each is counted once; the first few are named in a warning.
-  // Any thread.
+  // Reports that the picture at `place` was used. Each is counted once; the first few are named in
+  // a warning. Any thread.
   void add(const std::string& place, const std::string& warning);
   std::int64_t count() const;
 
  private:
   mutable std::mutex mutex_;
-  std::unordered_set<std::uint64_t> places_;  // their hashes
+  std::unordered_set<std::uint64_t> places_;  // hashes of places
 };
 
 }  // namespace scaletrain::data

@@ -12,8 +12,8 @@ namespace scaletrain::data {
 
 struct OrderOptions {
   std::uint64_t seed = 0;
-  std::int64_t shuffle_shards = 0;     // samples are permuted within groups of so many; 0: over all
-  std::int64_t samples_per_epoch = 0;  // 0: as many as the set has
+  std::int64_t shuffle_shards = 0;  // shards in a group within which samples are permuted; 0: all
+  std::int64_t samples_per_epoch = 0;  // 0: size of the set
   std::int64_t repeats = 1;            // copies of a sample in a global batch; indexed order only
   bool streamed = false;
   std::int64_t lanes = 64;        // streamed order: shards read side by side

@@ -5,8 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "lib/core/clock.h"
-
 namespace scaletrain::data {
 namespace {
 
@@ -74,7 +72,6 @@ void ReadAhead::end_threads() {
 }
 
 std::optional<Batch> ReadAhead::next() {
-  const core::SteadyTime start = core::now();
   start_threads();
   std::unique_lock lock(mutex_);
   batch_there_.wait(lock, [this] { return slots_.empty() ? ended_ : slots_.front()->ready(); });
@@ -84,9 +81,7 @@ std::optional<Batch> ReadAhead::next() {
   slots_.pop_front();
   lock.unlock();
   work_there_.notify_all();
-  Batch batch = batch_of(*slot);
-  batch.wait_s = core::seconds_since(start);
-  return batch;
+  return batch_of(*slot);
 }
 
 void ReadAhead::seek(std::int64_t number) {

@@ -1,7 +1,7 @@
-// Batches that threads fill ahead of their reader, handed over in order whichever was ready first.
+// Fills batches ahead of their reader with several threads and returns them in order.
 //
-// Threads share the samples of the earliest unfinished batch, so that the first batch comes as soon
-// as it can; at most `prefetch` batches are held.
+// All threads work on the earliest unfinished batch, so that the first batch is ready as soon as
+// possible; at most `prefetch` batches are in memory.
 #pragma once
 
 #include <condition_variable>
@@ -22,12 +22,12 @@
 
 namespace scaletrain::data {
 
-// A sample that was made, or could not be.
+// Result of making a sample.
 struct Made {
   bool present = true;       // false: the batch has no sample at this position
-  std::int64_t targets = 1;  // terms that the loss sums up
+  std::int64_t targets = 1;  // number of loss terms
   std::uint64_t digest = 0;
-  std::vector<BadSample> skipped;  // tried before it
+  std::vector<BadSample> skipped;  // bad samples that were tried first
   StageTimes stages;
 };
 
@@ -45,7 +45,7 @@ class Row {
   std::int64_t row_;
 };
 
-// Makes samples; with working memory of its own, for one thread.
+// Makes samples. Has working memory of its own; used by one thread.
 class Maker {
  public:
   virtual ~Maker() = default;
@@ -56,12 +56,12 @@ class Maker {
 
 class ReadAhead {
  public:
-  // Batch number `number`, from 0; nullopt after the last. Called with a lock held.
+  // Returns the plan of batch `number`, from 0; nullopt after the last. Called with a lock held.
   using JobOf = std::function<std::optional<BatchJob>(std::int64_t number)>;
   using LayoutOf = std::function<std::vector<Column>(const BatchJob& job)>;
 
-  // One thread for each of `makers`, from the first seek() or next() on; `layout_of` is called with
-  // a lock held.
+  // Starts one thread for each of `makers` at the first seek() or next(). `layout_of` is called
+  // with a lock held.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, LayoutOf layout_of, JobOf job_of,
             int prefetch, core::BufferPool& pool);
   // Overload for batches of one layout.
@@ -69,8 +69,8 @@ class ReadAhead {
             int prefetch, core::BufferPool& pool);
   ~ReadAhead();  // joins the threads after their current samples
 
-  // The next batch, or nullopt at the end; one caller at a time. Throws what making the batch's
-  // first bad sample, or planning it, threw, again and again until seek().
+  // Returns the next batch, or nullopt at the end; one caller at a time. Throws the error of the
+  // batch's first bad sample or of its plan, repeatedly until seek().
   std::optional<Batch> next();
 
   // Continues with batch `number`; drops the batches read before.
@@ -93,9 +93,9 @@ class ReadAhead {
   const std::size_t prefetch_;
   core::BufferPool& pool_;
 
-  std::mutex mutex_;  // guards what follows, and the counts of the slots
+  std::mutex mutex_;  // guards the members below and the counts of the slots
   std::condition_variable work_there_, batch_there_;
-  std::deque<std::shared_ptr<Slot>> slots_;  // the batches from the next one on
+  std::deque<std::shared_ptr<Slot>> slots_;  // batches, the next one first
   std::int64_t next_number_ = 0;             // number of the batch after `slots_`
   bool ended_ = false, stop_ = false;
 
@@ -103,11 +103,11 @@ class ReadAhead {
   std::vector<std::thread> threads_;
 };
 
-// The batches of a ReadAhead as a BatchStream.
+// Adapts a ReadAhead to BatchStream.
 class ReadAheadStream : public BatchStream {
  public:
-  // `source`: what the makers and the jobs refer to; kept until the threads have ended.
-  // `plan`: nullptr of an evaluation.
+  // `source`: object that the makers and jobs refer to; kept until the threads have ended. `plan`:
+  // nullptr for an evaluation.
   ReadAheadStream(std::shared_ptr<const void> source, std::unique_ptr<ReadAhead> batches,
                   const ReaderSlice& slice, std::shared_ptr<const core::StepPlan> plan)
       : source_(std::move(source)),

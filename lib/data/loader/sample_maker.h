@@ -1,4 +1,4 @@
-// One sample of a batch: found, read, checked, decoded, transformed.
+// Makes one sample of a batch: looks it up, reads, checks, decodes and transforms it.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ struct SampleSource {
   // Returns a random sample to replace a bad one; null: bad samples are not replaced.
   std::function<SamplePlace(std::int64_t epoch, std::int64_t position, core::Philox& draws)>
       replacement;
-  bool skip_bad = false;  // otherwise a bad sample is an error
+  bool skip_bad = false;  // false: a bad sample is an error
   Transforms transforms;
   DecodeOptions decode;
   std::shared_ptr<JpegWarnings> jpeg_warnings{};  // lenient JPEG decoding only
-  // Height and width of a sample.
+  // Returns the height and width of a sample's image.
   std::function<std::int64_t(std::int64_t epoch, std::int64_t position)> size_at;
   std::int64_t num_classes = 0;
-  bool multi_label = false;                    // a sample has any number of classes,
-  ListFormat list_format = ListFormat::kAuto;  // how lists of classes are read
+  bool multi_label = false;                    // a sample may have any number of classes
+  ListFormat list_format = ListFormat::kAuto;  // how list labels are read
   std::uint64_t seed = 0;
 };
 
-// With its own decoder and working memory; for one thread.
+// Has its own decoder and working memory; used by one thread.
 class SampleMaker : public Maker {
  public:
   explicit SampleMaker(const SampleSource& source);

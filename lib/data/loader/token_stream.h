@@ -1,4 +1,4 @@
-// Windows of tokens as batches of one rank (lib/data/loader/batch_stream.h).
+// Streams of token windows for one rank (lib/data/loader/batch_stream.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace scaletrain::data {
 // The columns of a batch of windows.
 enum TokenColumn : std::size_t {
   kTokens,  // int64 [context]
-  kNext     // int64 [context]: what comes after each token, kNoTarget where that has no loss
+  kNext     // int64 [context]: the next token of each, kNoTarget if it has no loss
 };
 inline std::span<std::int64_t> tokens_of(const Batch& batch) {
   return batch.columns.values<std::int64_t>(kTokens);
@@ -26,18 +26,18 @@ inline std::span<std::int64_t> next_of(const Batch& batch) {
 
 struct TokenLoaderOptions {
   std::uint64_t seed = 0;
-  std::int64_t shuffle_files = 0;  // windows are permuted within groups of so many; 0: over all
+  std::int64_t shuffle_files = 0;  // files in a group within which windows are permuted; 0: all
   int threads = 1;
   int prefetch = 4;
 };
 
-// Batches for training: shuffled. A window's digest has its number as the key. Throws
-// core::RecipeError for fewer windows than one global batch. `pool` outlives the stream.
+// Opens a training stream, shuffled. A window's digest uses its number as the key. Throws
+// core::RecipeError for fewer windows than one global batch. `pool` must outlive the stream.
 std::unique_ptr<BatchStream> train_windows(std::shared_ptr<const TokenSet> set,
                                            const TokenLoaderOptions& options, ReaderSlice slice,
                                            core::BufferPool& pool);
 
-// Batches for an evaluation: every window once over all ranks, in file order.
+// Opens an evaluation stream: every window once over all ranks, in file order.
 std::unique_ptr<BatchStream> eval_windows(std::shared_ptr<const TokenSet> set,
                                           const TokenLoaderOptions& options, ReaderSlice slice,
                                           core::BufferPool& pool);

@@ -1,4 +1,5 @@
-// Announces to a streamed set which shards a reader needs next, while its batches are planned.
+// Prefetch for a streamed set: announces which shards a rank needs next while its batches are
+// planned.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class UpcomingShards {
                  ReaderSlice slice)
       : dataset_(std::move(dataset)), order_(std::move(order)), slice_(slice) {}
 
-  // Batch `number` of the reader, which is `job`, is planned. One caller at a time.
+  // Reports that batch `number`, described by `job`, is planned. One caller at a time.
   void plan(std::int64_t number, const BatchJob& job);
 
  private:

@@ -1,8 +1,8 @@
-// Every class as often as every other, however many samples it has.
+// Class-balanced sampling: every class is drawn equally often, whatever its number of samples.
 //
-// An epoch has as many positions as there are samples; of them each class gets an equal part, to
-// within one. A class goes through its samples in an order of its own, again and again, so that
-// none comes twice before all of its class have come once. Takes 4 bytes a sample.
+// An epoch has as many positions as the set has samples, and each class gets an equal part of them,
+// to within one. Each class cycles through its samples in its own order: no sample repeats before
+// all samples of its class have been used. Takes 4 bytes a sample.
 #pragma once
 
 #include <cstdint>

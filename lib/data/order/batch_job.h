@@ -9,9 +9,8 @@
 
 namespace scaletrain::data {
 
-// The part of every global batch that a rank reads: `reader` is its data-parallel rank of `readers`
-// (dp_rank and dp_size, lib/core/plan/mesh_plan.h). Ranks with the same `reader` read the same
-// samples.
+// The part of every global batch that a data-parallel rank reads: `reader` of `readers` (dp_rank of
+// dp_size, lib/core/plan/mesh_plan.h). Ranks with the same `reader` read the same samples.
 struct ReaderSlice {
   int reader = 0;
   int readers = 1;
@@ -36,13 +35,14 @@ struct BatchJob {
 // on. Throws core::RecipeError where an epoch has fewer samples than one global batch.
 std::shared_ptr<const core::StepPlan> plan_steps(const ReaderSlice& slice, std::int64_t samples);
 
-// Batch number `number` of a reader's training: a micro-step of a step of the plan.
+// Returns batch number `number` of a data-parallel rank in training: a micro-step of a step of the
+// plan.
 BatchJob train_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t number);
-// The first one of a step.
+// Returns the first batch of a step.
 std::int64_t first_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t step);
 
-// Batch `number` of a reader's evaluation of `size` samples; nullopt after the last. Block i of
-// per_device positions goes to reader i mod readers.
+// Returns batch `number` of a data-parallel rank in an evaluation of `size` samples; nullopt after
+// the last. Block i of per_device positions goes to reader i mod readers.
 std::optional<BatchJob> eval_job(const ReaderSlice& slice, std::int64_t size, std::int64_t number);
 
 }  // namespace scaletrain::data

@@ -1,10 +1,9 @@
-// Several orders mixed by weight.
+// Mixes several data sources by weight.
 //
-// Among the first x positions of a run each source has its share of x, to within one sample a
-// source: the sources are counted, not drawn at random. A source goes through its own epochs at its
-// own pace, so that none of its samples comes twice before all have come once. Within blocks of
-// 4096 positions the sources take turns in a random order, which keeps a source's own order
-// together (shuffle_shards).
+// Among the first x positions of a run each source has its share of x, to within one sample:
+// sources are counted, not drawn at random. Each source has its own epochs: no sample repeats
+// before all samples of that source have been used. Within blocks of 4096 positions the sources
+// take turns in a random order, while each source keeps its own order (shuffle_shards).
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace scaletrain::data {
 
-// The key of the permutation for `purpose` number `group` of an epoch.
+// Returns the key of the permutation for `purpose` number `group` of an epoch.
 std::uint64_t permutation_key(std::uint64_t seed, core::DrawPurpose purpose, std::int64_t epoch,
                               std::int64_t group);
 
@@ -20,7 +20,7 @@ class Permutation {
  public:
   Permutation(std::uint64_t key, std::int64_t size);
 
-  // The number at place `index`, 0 .. size-1.
+  // Returns the permuted number at `index`, 0 .. size-1.
   std::int64_t operator()(std::int64_t index) const;
 
  private:

@@ -1,11 +1,11 @@
-// Repeated augmentation: every sample several times, with other draws each time (Hoffer et al.,
-// Augment your batch, 2020; Berman et al., MultiGrain, 2019; timm's RepeatAugSampler).
+// Repeated augmentation: every sample several times, each time with different random augmentations
+// (Hoffer et al., Augment your batch, 2020; Berman et al., MultiGrain, 2019; timm's
+// RepeatAugSampler).
 //
-// An epoch is as long as before and has so many times fewer samples. A global batch holds what
-// timm's sampler gives all ranks together for it: the next samples of the epoch's order, each
-// `repeats` times. They do not stand next to one another, but as far apart as the batch allows, so
-// that mixup and cutmix, which pair neighbours, never mix a sample with itself, and the ranks share
-// them.
+// An epoch keeps its length and has `repeats` times fewer samples. A global batch has the samples
+// that timm's sampler gives to all ranks together: the next samples of the epoch's order, each
+// `repeats` times. Copies are placed as far apart as the batch allows, so that mixup and cutmix,
+// which pair neighbours, never mix a sample with itself, and so that different ranks get them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class RepeatedOrder : public Order {
                           core::Philox& draws) const override;
 
  private:
-  // The position in the order that is repeated.
+  // Returns the position in the order that is repeated.
   std::int64_t position_once(std::int64_t epoch, std::int64_t position) const;
 
   std::shared_ptr<const Order> once_;

@@ -24,12 +24,12 @@ class ShardOffsets {
 
   std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
-  // Samples before shard `shard`, 0 .. number of shards.
+  // Returns the number of samples before shard `shard`, 0 .. number of shards.
   std::int64_t before(std::int64_t shard) const {
     return shard == 0 ? 0 : ends_[static_cast<std::size_t>(shard) - 1];
   }
 
-  // The place of sample `number`, 0 .. size()-1, by binary search.
+  // Returns the place of sample `number`, 0 .. size()-1, by binary search.
   SamplePlace locate(std::int64_t number) const {
     const auto shard = std::upper_bound(ends_.begin(), ends_.end(), number) - ends_.begin();
     return {shard, number - before(shard)};

@@ -1,5 +1,5 @@
-// Decides which of several sources gives the next sample, by their weights: counted, not drawn at
-// random.
+// Decides which of several sources gives the next sample, by weight: sources are counted, not drawn
+// at random.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ class SourceTurns {
   // `weights` are above 0.
   explicit SourceTurns(const std::vector<double>& weights);
 
-  // The source of turn `number`, from 0. Among the first x turns each source has its share of x, to
-  // within one a source. `phase`, in units of 2^-32 and below 2^32, shifts the sequence. Lanes with
-  // evenly spread phases that take turns side by side give the first source its share of all turns,
-  // to within one.
+  // Returns the source of turn `number`, from 0. Among the first x turns each source has its share
+  // of x, to within one turn. `phase` (in units of 2^-32, below 2^32) shifts the sequence. If lanes
+  // have evenly spaced phases, the first source also gets its share of all lanes' turns to within
+  // one.
   Turn at(std::int64_t number, std::uint64_t phase = 0) const;
 
-  // How many of the first `turns` turns each source has.
+  // Returns how many of the first `turns` turns each source has.
   std::vector<std::int64_t> before(std::int64_t turns, std::uint64_t phase = 0) const;
 
  private:

@@ -1,12 +1,13 @@
-// The sequence of samples that one lane of the streamed order reads from its shards of one source.
+// One lane of the streamed order: the sequence of samples that it reads from its shards of one
+// source.
 //
-// A number of lanes share the shards: shard s is lane s mod lanes'. If there are fewer shards than
-// lanes, lanes share a shard, each with every m-th sample of it. A lane permutes its shards, and
-// samples within groups of shuffle_shards of them; at its end it goes on with its next pass, in
-// another order, whatever the other lanes do.
+// The lanes share the shards: shard s belongs to lane s mod `lanes`. If there are fewer shards than
+// lanes, several lanes share a shard, each with every m-th sample. A lane permutes its shards, and
+// samples within groups of shuffle_shards shards. After its last shard it starts its next pass in
+// another order, independently of the other lanes.
 //
-// The size of a shard is looked up when the lane reaches the shard, or when a later number is asked
-// for.
+// The size of a shard is looked up only when the lane reaches the shard or a later number is
+// requested.
 #pragma once
 
 #include <array>
@@ -32,13 +33,14 @@ struct LaneOptions {
 
 class StreamedLane {
  public:
-  // Samples of a shard; may open it. Called by any thread, not twice at once for one lane.
+  // Returns the number of samples in a shard; may open it. Called by any thread, but not
+  // concurrently for one lane.
   using SizeOf = std::function<std::int64_t(std::int64_t shard)>;
 
   StreamedLane(const LaneOptions& options, std::int64_t lane, SizeOf size_of);
 
-  // Sample `number` of the lane's whole way; any thread. Throws core::DataError where the lane has
-  // no sample, and what size_of throws.
+  // Returns sample `number` of the lane, counted over all passes; any thread. Throws
+  // core::DataError if the lane has no sample, and the errors of size_of.
   SamplePlace at(std::int64_t number);
 
   // Returns another sample from the group of shards of sample `number`, to replace a bad one.
@@ -70,7 +72,7 @@ class StreamedLane {
   SamplePlace place(const Pass& pass, std::int64_t offset) const;
   std::int64_t group_size() const;
   void learn_group(Pass& pass) const;
-  // The first pass is kept, for its length; of the others two, as read-ahead crosses over.
+  // Keeps the first pass for its length, and two others because read-ahead overlaps passes.
   Pass& pass(std::int64_t number);
   Pass make_pass(std::int64_t number) const;
 
@@ -78,7 +80,7 @@ class StreamedLane {
   std::int64_t lane_;
   SizeOf size_of_;
   std::vector<std::int64_t> shards_;
-  std::int64_t part_ = 0, parts_ = 1;  // it has every parts_-th sample of its shards, from part_ on
+  std::int64_t part_ = 0, parts_ = 1;  // reads every parts_-th sample of its shards, from part_ on
   std::mutex mutex_;
   Pass first_;
   std::array<std::optional<Pass>, 2> recent_;

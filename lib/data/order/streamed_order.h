@@ -1,15 +1,14 @@
-// The order for shards that are better read one after the other, as from an object store
+// Streamed data order, for shards that are best read sequentially, as from an object store
 // (/data/order "streamed").
 //
 // A fixed number of lanes share the shards of each source (lib/data/order/streamed_lane.h). The
-// blocks of a run, counted through its epochs, come from the lanes in turn, so that rank r of n, n
-// a divisor of the lanes, needs the shards of the lanes r, r + n, ... alone, and still the order
-// does not depend on n.
+// blocks of a run, counted over all epochs, come from the lanes in turn. If n ranks divide the
+// lanes, rank r needs only the shards of lanes r, r + n, ..., and the order does not depend on n.
 //
-// Several sources take turns within each lane by their weights (lib/data/order/source_turns.h),
-// shuffled within 256 turns, which keeps a source's own order together. A source that has an order
-// of its own (balanced) is not divided into lanes: its sample number k is that of lane k mod lanes,
-// so that all ranks together go through it.
+// Several sources take turns within each lane by weight (lib/data/order/source_turns.h), shuffled
+// within 256 turns, while each source keeps its own order. A source with an order of its own
+// (balanced) is not divided into lanes: lane k mod lanes reads its sample k, so that all ranks
+// together read all of it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@
 namespace scaletrain::data {
 
 struct StreamedOptions {
-  std::uint64_t seed = 0;  // decides whose turn it is
+  std::uint64_t seed = 0;  // decides which source is next
   std::int64_t lanes = 64;
   std::int64_t block = 1;   // samples of a micro-batch
   std::int64_t blocks = 1;  // blocks of an epoch, over all ranks
@@ -31,7 +30,7 @@ struct StreamedOptions {
 
 // Shards that are numbered from 0 within their source.
 struct StreamedSource {
-  LaneOptions lane;  // lanes: the order's
+  LaneOptions lane;  // its `lanes` are those of the order
   StreamedLane::SizeOf size_of;
   double weight = 1;                           // above 0
   std::shared_ptr<const Order> own = nullptr;  // an order that is not divided into lanes
@@ -39,7 +38,7 @@ struct StreamedSource {
 
 class StreamedOrder : public Order {
  public:
-  // At least one source; the shards of one come after another's.
+  // Needs at least one source. Shards are numbered source after source.
   StreamedOrder(const StreamedOptions& options, std::vector<StreamedSource> sources);
   ~StreamedOrder() override;
 
@@ -50,24 +49,24 @@ class StreamedOrder : public Order {
     return place_in_lane(epoch, position).lane;
   }
 
-  // Throws core::DataError where the lane has no sample, and what size_of throws.
+  // Throws core::DataError if the lane has no sample, and the errors of size_of.
   SamplePlace at(std::int64_t epoch, std::int64_t position) const override;
 
-  // Another sample of the group that the position's is from; of a source with an order of its own,
-  // what that replaces it by.
+  // Returns another sample of the group that the position's sample comes from; a source with an
+  // order of its own chooses the replacement itself.
   SamplePlace replacement(std::int64_t epoch, std::int64_t position,
                           core::Philox& draws) const override;
 
-  // The shards that `lane` needs for its next block from `position` of `epoch` on and after that,
-  // in order: two groups of each source. Looks up no size: returns {} while another thread looks
-  // one up, or if sizes before it are not known yet. A source with an order of its own is left out.
+  // Returns the shards that `lane` needs from its next block after `position` of `epoch` on, in
+  // order: two groups of each source. Looks up no size: returns {} while another thread looks one
+  // up, or if earlier sizes are not known yet. Sources with an order of their own are left out.
   std::vector<std::int64_t> upcoming(std::int64_t lane, std::int64_t epoch,
                                      std::int64_t position) const;
 
  private:
   class Source;
   struct PlaceInLane {
-    std::int64_t lane = 0, number = 0;  // sample `number` of the lane's whole way
+    std::int64_t lane = 0, number = 0;  // sample `number` of the lane, over all passes
   };
   PlaceInLane place_in_lane(std::int64_t epoch, std::int64_t position) const;
   SourceTurns::Turn turn_at(const PlaceInLane& place) const;

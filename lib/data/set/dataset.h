@@ -17,18 +17,18 @@ struct RawSample {
   std::string image;       // the encoded file
   std::int64_t label = 0;  // -1: any number of classes, which are in `labels`
   std::vector<std::int64_t> labels;
-  std::string shard;              // name of the tar (core::tar_name), or of the class's folder
+  std::string shard;              // name of the tar (core::tar_name) or of the class folder
   std::string key;                // WebDataset key, or file name
   std::int64_t offset = 0;        // byte in the shard where the image begins, for messages
   std::string extension;          // image format: lower-case, without dot
   std::int64_t stored_shard = 0;  // in a subset: the sample's shard in the whole set
 };
 
-// Shards of a set that are drawn from together.
+// A group of shards that are sampled together.
 struct DatasetPart {
   std::int64_t shards = 0;
-  double weight = 1;      // beside the other parts
-  bool balanced = false;  // every class as often as every other
+  double weight = 1;      // relative to the other parts
+  bool balanced = false;  // every class is drawn equally often
 };
 
 class Dataset : public SampleSet {
@@ -36,7 +36,7 @@ class Dataset : public SampleSet {
   virtual std::int64_t shard_size(std::int64_t shard) const = 0;  // samples in it; may open it
   std::vector<std::int64_t> known_sizes() const override;
 
-  // The parts, in the order of their shards.
+  // Returns the parts, in the order of their shards.
   virtual std::vector<DatasetPart> parts() const { return {{.shards = shard_count()}}; }
 
   // Path or URL of the file that holds `shard`; "" if there is none.
@@ -45,7 +45,7 @@ class Dataset : public SampleSet {
   // Names the shards that will be read next, in this order, so that they can be fetched ahead.
   virtual void announce(const std::vector<std::int64_t>& /*shards*/) const {}
 
-  // The label of a sample, without reading it; -1: a list of classes.
+  // Returns the label of a sample without reading it; -1: a list of classes.
   virtual std::int64_t label(std::int64_t shard, std::int64_t sample) const = 0;
 
   // Reads sample `sample` of `shard` (both from 0, in file order) into `raw`, reusing its memory.
@@ -53,7 +53,7 @@ class Dataset : public SampleSet {
   virtual void read_into(std::int64_t shard, std::int64_t sample, RawSample& raw) const = 0;
   RawSample read(std::int64_t shard, std::int64_t sample) const;
 
-  // Place of the image, or of the label, of a sample that read() returned, for messages.
+  // Returns the place of the image or label of a sample that read() returned, for messages.
   virtual std::string image_place(std::int64_t shard, const RawSample& sample) const = 0;
   virtual std::string label_place(std::int64_t shard, const RawSample& sample) const = 0;
 };
@@ -61,7 +61,7 @@ class Dataset : public SampleSet {
 // The number that Dataset::shard_digest() returns for `text`.
 std::int64_t digest_number(std::string_view text);
 
-// Samples of every shard, by number.
+// Returns the number of samples in each shard.
 std::vector<std::int64_t> shard_sizes(const Dataset& dataset);
 
 // XXH3-64 of (epoch, position, shard base name, key), the term of order_digest.

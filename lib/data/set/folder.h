@@ -9,11 +9,12 @@
 
 namespace scaletrain::data {
 
-// Class numbers follow the sub-folders' names, bytewise sorted; so do the files of a class. Files
-// that are no images by extension and names that start with a dot are left alone. Throws
-// core::DataError: no such folder, no class folder, a class without images, folders in a class.
+// Classes are numbered by the sub-folders' names, sorted bytewise; so are the files of a class.
+// Files without an image extension, and names that start with a dot, are ignored. Throws
+// core::DataError if there is no such folder, no class folder, a class without images, or a folder
+// inside a class.
 //
-// Files that are left alone by their extension are added to `left_alone`, where that is given.
+// Ignored files are counted by extension in `left_alone`, if it is given.
 std::shared_ptr<const Dataset> open_folder(const std::string& path,
                                            LeftAlone* left_alone = nullptr);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/core/text/lookup.h"
 #include "lib/format/tar/tar.h"
 #include "lib/format/tar/tar_samples.h"
 
@@ -10,11 +11,7 @@ namespace scaletrain::data {
 std::string file_extension(const std::string& name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string::npos) return "";
-  std::string extension = name.substr(dot);
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return extension;
+  return core::lower_case(name.substr(dot));
 }
 
 bool is_image_file(const std::string& name) {

@@ -1,5 +1,5 @@
-// Files of a folder source by their names, for training and for the tools alike: which are images,
-// and how many are not.
+// Classifies the files of an image folder by name, for training and for the tools: images, and
+// ignored files.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace scaletrain::data {
 
-// With its dot and lower-case, ".jpg"; "" for a name without.
+// Returns the lower-case extension with its dot, ".jpg"; "" for a name without one.
 std::string file_extension(const std::string& name);
 
 // True if the extension is that of an image.
 bool is_image_file(const std::string& name);
 
-// Files that are no images, by file_extension().
+// Number of ignored files by file_extension().
 using LeftAlone = std::map<std::string, std::int64_t>;
 
 // "3 .bmp, 1 without extension".

@@ -1,7 +1,7 @@
-// A set whose samples stay in memory, encoded, once they were read (/data/train/cache).
+// Caches encoded samples in memory once they have been read (/data/train/cache).
 //
 // Only the source of the bytes changes, not the samples or their order. When max_bytes are used up,
-// a warning says so once, and further samples are read each time.
+// a warning is logged once, and further samples are read each time.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class KeptSet : public Dataset {
   std::vector<std::int64_t> open_digests() const override { return whole_->open_digests(); }
   std::vector<DatasetPart> parts() const override { return whole_->parts(); }
   std::string shard_path(std::int64_t shard) const override { return whole_->shard_path(shard); }
-  // Shards that are whole in memory are not fetched again.
+  // Does not prefetch shards that are completely in memory.
   void announce(const std::vector<std::int64_t>& shards) const override;
   std::int64_t label(std::int64_t shard, std::int64_t sample) const override {
     return whole_->label(shard, sample);

@@ -18,12 +18,12 @@ struct ListedFiles {
   std::vector<UnreadFile> unread;
 };
 
-// A path that is a folder stands for the images in it and in its sub-folders, by their extensions
-// and bytewise sorted, without those whose name starts with a dot; any other for itself. Throws
-// core::DataError for a folder without an image.
+// A folder stands for the images in it and in its sub-folders, selected by extension and sorted
+// bytewise, without names that start with a dot. Throws core::DataError for a folder without an
+// image.
 ListedFiles list_files(const std::vector<std::string>& paths);
 
-// The files in one shard, in this order; keys are their paths and labels 0.
+// Returns a set with one shard of these files in this order; keys are their paths, labels are 0.
 std::shared_ptr<const Dataset> open_files(std::vector<std::string> files);
 
 }  // namespace scaletrain::data

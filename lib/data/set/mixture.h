@@ -40,7 +40,7 @@ class Mixture : public Dataset {
   const std::vector<std::string>& classes() const override { return classes_; }
 
  private:
-  // The member that has `shard`, and the shard's number there.
+  // Returns the member that has `shard`, and the shard's number in it.
   std::pair<const Dataset*, std::int64_t> find(std::int64_t shard) const;
 
   std::vector<Member> members_;

@@ -1,4 +1,4 @@
-// The set of samples that a recipe names.
+// Opens the set of samples that a recipe names.
 #pragma once
 
 #include <memory>

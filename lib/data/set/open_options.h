@@ -1,4 +1,4 @@
-// How a set of samples is opened.
+// Options for opening a set of samples.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 namespace scaletrain::data {
 
 struct OpenOptions {
-  bool lazy = false;  // shards are opened when they are first asked for
-  // Sizes and digests of a lazy set's shards that an earlier run knew; -1: not known.
+  bool lazy = false;  // opens shards at first use
+  // Sizes and digests of a lazy set's shards from an earlier run; -1: not known.
   std::vector<std::int64_t> shard_sizes = {}, shard_digests = {};
-  // Storage of the shards; null: credentials and endpoint of the environment, no cache.
+  // Storage of the shards; null: credentials and endpoint from the environment, no cache.
   std::shared_ptr<const storage::Stores> stores = nullptr;
-  bool warns = false;        // warns of the files that are left alone in each folder
+  bool warns = false;        // warns of ignored files in each folder
   recipe::Label label = {};  // label rule of shards
-  bool skip_bad = false;     // samples of shards without an image or a label are left out
-  // The training set's classes: labels are numbered as these, by name where the set has names.
+  bool skip_bad = false;     // skips samples of shards without an image or a label
+  // The training set's classes: labels are mapped to their numbers by name if the set has names.
   format::ClassNames classes = {};
   bool ignores_classes = false;  // labels are not used: no class names are read or compared
 };

@@ -1,5 +1,5 @@
-// Shards opened when they are read, so many at a time that a process does not run out of
-// descriptors.
+// Opens shards when they are read and limits how many are open, so that a process does not run out
+// of file descriptors.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class OpenShards {
   OpenShards(std::shared_ptr<const storage::Stores> stores, std::vector<std::string> paths,
              std::size_t limit);
 
-  // The shard, opened; any thread. Throws core::DataError when it is not the file of `identity`,
-  // the one that was indexed.
+  // Returns the opened shard; any thread. Throws core::DataError if it is not the file of
+  // `identity`, which was indexed.
   std::shared_ptr<const storage::Object> get(std::int64_t shard,
                                              const storage::Identity& identity) const;
 

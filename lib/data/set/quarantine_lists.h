@@ -12,8 +12,8 @@ namespace scaletrain::data {
 
 class QuarantineLists {
  public:
-  // Reads the list of every folder that a path is in. Throws core::CheckpointError for a damaged
-  // one. Says in a warning how much is left out of these shards.
+  // Reads the list in the folder of every path. Throws core::CheckpointError for a damaged list.
+  // Logs a warning with the number of excluded samples and shards.
   QuarantineLists(const std::vector<std::string>& paths, const storage::Stores& stores);
 
   bool holds_shard(const std::string& path) const;

@@ -13,7 +13,7 @@ namespace scaletrain::data {
 
 class RenumberedSet : public Dataset {
  public:
-  // `numbers`: for each class of `whole` its number in `classes`.
+  // `numbers`: number in `classes` of each class of `whole`.
   RenumberedSet(std::shared_ptr<const Dataset> whole, std::vector<std::int64_t> numbers,
                 std::vector<std::string> classes);
 
@@ -48,8 +48,8 @@ class RenumberedSet : public Dataset {
   std::vector<std::string> classes_;
 };
 
-// `set` with the class numbers of `known`: `set` itself where either has no names or both have the
-// same list. Throws as format::numbers_by_name, with `place` for what names the classes of `set`.
+// Returns `set` with the class numbers of `known`; `set` itself if either has no names or both have
+// the same list. Throws like format::numbers_by_name; `place` is what names the classes of `set`.
 std::shared_ptr<const Dataset> renumbered(std::shared_ptr<const Dataset> set,
                                           const format::ClassNames& known,
                                           const std::string& place);

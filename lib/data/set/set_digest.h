@@ -1,4 +1,4 @@
-// Digests by which two sets are seen to differ.
+// Digests that show whether two sets differ.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace scaletrain::data {
 // no sample.
 std::string index_digest(const SampleSet& set);
 
-// XXH3-64 of names, labels and bytes of 16 samples that lie evenly spread over the set, as 16
-// hexadecimal digits; it reads them. Throws what reading throws.
+// Reads 16 samples, evenly spread over the set, and returns the XXH3-64 of their names, labels and
+// bytes as 16 hexadecimal digits. Throws the errors of reading.
 std::string set_digest(const Dataset& dataset);
 
 }  // namespace scaletrain::data

@@ -1,5 +1,5 @@
-// A fixed part of a set whose shards are opened one after the other: the same samples in every
-// epoch, on every run, whatever the seed.
+// A fixed subset of a set that is read shard by shard: the same samples in every epoch and run,
+// whatever the seed.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,12 @@
 
 namespace scaletrain::data {
 
-// As few shards, in a random order, as have `size` samples; each gives alike many, as far as it has
-// them. They stay shards, so that lanes share them. No other shard is opened.
+// Chooses, in a random order, as few shards as have `size` samples; each gives the same number of
+// samples if it has enough. They remain shards, so that lanes share them. No other shard is opened.
 class ShardSubset : public Dataset {
  public:
-  // Opens those shards unless their sizes are known. A set with fewer samples is taken whole.
+  // Opens the chosen shards unless their sizes are known. A set with fewer samples is used
+  // completely.
   ShardSubset(std::shared_ptr<const Dataset> whole, std::int64_t size);
 
   std::int64_t size() const override;

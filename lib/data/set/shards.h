@@ -1,4 +1,4 @@
-// WebDataset tar shards as a Dataset, read by pread at the places that their indexes name.
+// WebDataset tar shards as a Dataset, read with pread(2) at the offsets in their indexes.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace scaletrain::data {
 
-// Opens every shard but those in quarantine, and its index; with options.lazy a shard when it is
-// first asked for. Throws core::DataError, then or later: a missing or damaged shard, no samples, a
-// damaged classes.json, another number of samples than options.shard_sizes has; core::StorageError:
-// a server that does not answer.
+// Opens the index of every shard that is not in quarantine; with options.lazy at first use. Throws
+// core::DataError, then or at first use, for a missing or damaged shard, no samples, a damaged
+// classes.json, or another number of samples than options.shard_sizes has; core::StorageError if a
+// server does not answer.
 std::shared_ptr<const Dataset> open_shards(const std::vector<std::string>& paths,
                                            const std::string& index_cache,
                                            const OpenOptions& options = {});

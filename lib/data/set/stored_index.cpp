@@ -1,9 +1,5 @@
 #include "lib/data/set/stored_index.h"
 
-#include <fmt/format.h>
-
-#include <filesystem>
-
 #include "lib/core/descriptor.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
@@ -15,8 +11,6 @@
 
 namespace scaletrain::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxIndexBytes = std::int64_t{1} << 32;
 
@@ -63,7 +57,7 @@ StoredIndex::StoredIndex(const std::string& shard_path, const storage::Object& s
   format::ShardVersion version = version_of(shard.identity());
   version.excluded = format::excluded_digest(excluded) ^ rule.digest();
   const bool has_place = !is_remote || !index_cache.empty();
-  const std::string path = index_path(shard_path, index_cache);
+  const std::string path = format::index_path(shard_path, index_cache);
   if (has_place) mapped_ = format::MappedIndex::open(path, version);
   if (mapped_) return;
   if (is_remote) {
@@ -104,15 +98,6 @@ format::ShardVersion version_of(const storage::Identity& identity) {
           identity.etag.empty() ? identity.mtime_ns
                                 : static_cast<std::int64_t>(core::xxh3_64(identity.etag)),
           0};
-}
-
-std::string index_path(const std::string& shard_path, const std::string& index_cache) {
-  if (index_cache.empty()) return shard_path + ".idx";
-  const std::string whole =
-      core::is_url(shard_path) ? shard_path : fs::absolute(shard_path).lexically_normal().string();
-  return (fs::path(index_cache) /
-          fmt::format("{}.{:016x}.idx", core::base_name(whole), core::xxh3_64(whole)))
-      .string();
 }
 
 }  // namespace scaletrain::data

@@ -1,4 +1,4 @@
-// The index of one shard: read where it is stored, built where it is not.
+// The index of one shard: read from its file, or built if there is none.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@ namespace scaletrain::data {
 
 class StoredIndex {
  public:
-  // Takes the index beside the shard, or in `index_cache` where that is not empty, if it is of this
-  // very version of the shard; otherwise reads through the shard and writes it there. Several
-  // processes may do so at once: the file appears whole, and is the same whoever wrote it. Samples
-  // whose keys are `excluded` (sorted bytewise) are left out; labels are where `rule` says. Warns
-  // of the incomplete samples that this leaves out, when it reads through the shard.
+  // Uses the index beside the shard, or in `index_cache` if that is not empty, if it is of this
+  // version of the shard. Otherwise reads the shard, warns of incomplete samples, and writes the
+  // index there. Several processes may do so at once: the file appears atomically, with the same
+  // contents from each. Samples whose keys are `excluded` (sorted bytewise) are left out; `rule`
+  // says where labels are.
   //
-  // Beside a remote shard of `storage` nothing is written; an index that lies there is taken when
-  // it is of a shard of this size and not older than the shard.
+  // Nothing is written beside a remote shard of `storage`; an index there is used if it is of a
+  // shard of this size and not older than the shard.
   StoredIndex(const std::string& shard_path, const storage::Object& shard,
               const std::string& index_cache,
               const storage::Storage& storage = storage::file_storage(),
@@ -43,9 +43,5 @@ class StoredIndex {
 // Version of a shard as the index stores it: size and modification time, or a hash of the server's
 // ETag in place of the time.
 format::ShardVersion version_of(const storage::Identity& identity);
-
-// "SHARD.tar.idx", or in the cache "NAME.tar.HASH.idx" with a hash of the shard's absolute path or
-// URL.
-std::string index_path(const std::string& shard_path, const std::string& index_cache);
 
 }  // namespace scaletrain::data

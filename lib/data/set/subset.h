@@ -1,4 +1,4 @@
-// A fixed part of a set: the same samples in every epoch, on every run, whatever the seed.
+// A fixed subset of a set: the same samples in every epoch and run, whatever the seed.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace scaletrain::data {
 
-// One shard of `size` samples, spread evenly at random over all of `whole`.
+// One shard of `size` samples, chosen evenly at random from all of `whole`.
 class Subset : public Dataset {
  public:
   // `size` is at most that of `whole`.

@@ -17,26 +17,26 @@
 
 namespace scaletrain::data {
 
-// In the place of a target that carries no loss; PyTorch's ignore_index.
+// Marks a target without a loss; PyTorch's ignore_index.
 inline constexpr std::int64_t kNoTarget = -100;
 
 struct TokenOptions {
-  std::int64_t context = 1024;  // tokens of a window, and one more as the last target
+  std::int64_t context = 1024;  // tokens of a window; one more token is the last target
   std::int64_t token_bytes =
       0;                        // .bin without a header: 2 or 4; 0: lib/format/tokens/token_width.h
   std::int64_t vocab_size = 0;  // vocabulary of the model: tokens must be less; 0: any token
-  bool documents = false;       // their ends must be known
+  bool documents = false;       // document ends are needed
   // As in OpenOptions (lib/data/set/open_options.h).
   std::shared_ptr<const storage::Stores> stores = std::make_shared<storage::Stores>();
 };
 
 class TokenSet : public SampleSet {
  public:
-  // Opens every file (lib/format/tokens/token_width.h), the mask beside it
-  // (lib/format/tokens/token_mask.h) and the cards. Throws core::DataError: a missing or damaged
-  // file, a mask of another length, cards that do not agree (lib/format/tokens/token_cards.h), not
-  // one whole window in all of them, masks that leave no target; and core::RecipeError where the
-  // tokenizer has more tokens than the model, or a file has no card to name the end of a document.
+  // Opens every file (lib/format/tokens/token_width.h) with its mask
+  // (lib/format/tokens/token_mask.h) and card. Throws core::DataError for a missing or damaged
+  // file, a mask of another length, cards that differ (lib/format/tokens/token_cards.h), less than
+  // one complete window, or masks that leave no target. Throws core::RecipeError if the tokenizer
+  // has more tokens than the model, or if document ends are needed and a file has no card.
   TokenSet(const std::vector<std::string>& paths, const TokenOptions& options);
 
   std::int64_t size() const override;         // windows
@@ -47,13 +47,13 @@ class TokenSet : public SampleSet {
 
   std::int64_t context() const { return options_.context; }
 
-  // Windows of every file: a run of n tokens has floor((n - 1) / context), beginning at 0, context,
-  // 2 context, ...; what is left over at a run's end is not used.
+  // Number of windows in each file. A run of n tokens has floor((n - 1) / context) windows, which
+  // begin at 0, context, 2 context, ...; tokens left over at the end of a run are not used.
   const std::vector<std::int64_t>& window_counts() const { return counts_; }
 
-  // Window `window` of file `file`: `context` tokens, and as the target of each the token behind
-  // it, or kNoTarget where the mask says so. Returns how many targets carry a loss. Any thread.
-  // Throws core::DataError naming file and byte for a token that the model does not have.
+  // Reads window `window` of file `file`: `context` tokens, and for each the next token as its
+  // target, or kNoTarget if the mask excludes it. Returns how many targets have a loss. Any thread.
+  // Throws core::DataError naming file and byte for a token beyond the model's vocabulary.
   std::int64_t read(std::int64_t file, std::int64_t window, std::span<std::int64_t> tokens,
                     std::span<std::int64_t> targets) const;
 
@@ -63,13 +63,13 @@ class TokenSet : public SampleSet {
   // Tokenizer that the cards name; nullopt if no file has a card.
   const std::optional<std::string>& tokenizer() const { return tokenizer_; }
 
-  // The token that ends a document; nullopt where a file has no card.
+  // Returns the token that ends a document; nullopt if a file has no card.
   std::optional<std::int64_t> end_of_text() const { return end_of_text_; }
 
   // True if some targets may carry no loss: a file has a mask.
   bool is_masked() const;
 
-  // Bytes of text over tokens, for bits per byte; nullopt where it is not known of all files.
+  // Returns bytes of text per token, for bits per byte; nullopt if it is not known for all files.
   std::optional<double> bytes_per_token() const { return bytes_per_token_; }
 
   const std::string& name(std::int64_t file) const;  // base name

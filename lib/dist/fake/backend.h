@@ -1,5 +1,5 @@
-// c10d's backend over a FakeNetwork: from other ranks come zeros, when their time has come, and a
-// sum is what this rank gives to it.
+// c10d backend over a FakeNetwork: other ranks send zeros at the simulated time, and a sum is this
+// rank's own contribution.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace scaletrain::dist {
 
 class FakeBackend : public c10d::Backend {
  public:
-  // Makes a group of these ranks of the job; the network's own rank is at `place` among them.
+  // Creates a group of these ranks of the job; the network's own rank is at `place` among them.
   FakeBackend(std::shared_ptr<FakeNetwork> network, std::vector<int> ranks, int place);
   ~FakeBackend() override;
   FakeBackend(const FakeBackend&) = delete;

@@ -1,5 +1,5 @@
-// The links of a rank whose peers do not exist: what one rank of a large mesh runs on where there
-// is one machine. Nothing is delivered, and each exchange takes as long as its bytes would.
+// Simulates the network of a rank whose peers do not exist, to run one rank of a large mesh on one
+// machine. Nothing is delivered; each communication takes the time that its bytes would take.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,14 @@ struct FakeLink {
 struct FakeJob {
   int rank = 0, world_size = 2;
   int ranks_per_node = 1;
-  FakeLink inside = {}, between = {};  // nodes: the second where a group has ranks of several
+  FakeLink inside = {},
+           between = {};  // within a node; between nodes, for groups over several nodes
 };
 
 // Kinds of collectives.
 enum class FakeKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kGather };
 
-// One that was asked for.
+// A recorded collective.
 struct FakeCall {
   FakeKind kind = FakeKind::kAllReduce;
   std::vector<int> ranks;  // participants, as ranks of the job
@@ -40,8 +41,8 @@ struct FakeCall {
   core::SteadyTime asked{}, done{};
 };
 
-// Bytes that each of `ranks` ranks sends where the collective goes round in a ring, as NCCL and
-// Gloo do with large tensors (Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, 2009).
+// Returns the bytes that each of `ranks` ranks sends in a ring algorithm, which NCCL and Gloo use
+// for large tensors (Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, 2009).
 double sent_bytes(FakeKind kind, std::int64_t bytes, int ranks);
 
 // Calls of all groups of one rank, in issue order. Any thread may call it.
@@ -52,15 +53,15 @@ class FakeNetwork {
   const FakeJob& job() const { return job_; }
   bool is_inside_node(const std::vector<int>& ranks) const;
 
-  // Records a call, all but its times, and returns its number. Calls of one group run in sequence:
-  // `free` is when the group's last call is done, and is set to the end of this one.
+  // Records a call without its times and returns its number. Calls of one group run in sequence:
+  // `free` is the end of the group's last call, and is set to the end of this one.
   std::size_t ask(FakeCall call, core::SteadyTime& free);
   core::SteadyTime done(std::size_t call) const;
   void add_wait(std::size_t call, double seconds);
 
   std::size_t count() const;
   std::vector<FakeCall> calls() const;
-  void forget();  // the calls so far, of which none is under way
+  void forget();  // discards the recorded calls; none may be running
 
  private:
   const FakeJob job_;

@@ -1,7 +1,7 @@
-// Star of connections for ranks that use no collectives: one rank listens, each rank (that one too)
-// connects to it, and a thread answers by rules.
+// Star of connections for ranks that use no collectives: one rank listens, each rank (including
+// that one) connects to it, and one thread answers according to HubRules.
 //
-// A rank whose connection ends is lost; it is nobody else's failure. Nothing is sent unasked but
+// A rank whose connection ends counts as lost, without affecting other ranks. The hub sends only
 // what the rules send.
 #pragma once
 
@@ -23,23 +23,23 @@ class HubRules {
   using Send = std::function<void(int rank, HubMessage message)>;
   virtual ~HubRules() = default;
 
-  // To a rank that is lost, nothing is sent.
+  // Sending to a lost rank has no effect.
   virtual void received(int rank, HubMessage message, const Send& send) = 0;
-  // Nothing comes from this rank any more; once for each.
+  // Called once for each rank whose connection has ended.
   virtual void lost(int rank, const Send& send) = 0;
 };
 
 class Hub {
  public:
-  // Listens on a free port of the address of `host` alone for ranks 0 to `ranks` - 1 and starts its
-  // thread. A connection that has not given the word after 10 s is closed. Throws
-  // core::InternalError where no port is free.
+  // Listens on a free port of the address of `host` only, for ranks 0 to `ranks` - 1, and starts
+  // its thread. Closes a connection that has not sent the hub's word after 10 s. Throws
+  // core::InternalError if no port is free.
   Hub(int ranks, std::unique_ptr<HubRules> rules, const std::string& host = "127.0.0.1");
   ~Hub();  // closes all connections and joins the thread
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
 
-  // For HubLink: its port, the word without which nobody is heard, and `host`.
+  // Returns the address for HubLink: port, the word that a connection must send first, and `host`.
   std::string address(const std::string& host) const;
 
  private:
@@ -51,17 +51,16 @@ class Hub {
   std::thread thread_;
 };
 
-// A rank's connection to the hub. Waits have no end of their own: the hub answers, or its rank is
-// gone.
+// A rank's connection to the hub. Waits have no timeout: the hub answers, or its rank is gone.
 class HubLink {
  public:
-  // `address`: of the hub. Throws core::StoppedError where it cannot be reached.
+  // `address`: Hub::address(). Throws core::StoppedError if it cannot be reached.
   HubLink(const std::string& address, int rank);
 
-  // Throw core::StoppedError where the hub's rank is gone.
+  // All throw core::StoppedError if the hub's rank is gone.
   void send(const HubMessage& message);
   HubMessage receive();
-  // nullopt: nothing has begun to come within that time.
+  // Returns nullopt if no message has begun to arrive within `time`.
   std::optional<HubMessage> receive_within(std::chrono::milliseconds time);
 
  private:

@@ -8,7 +8,7 @@
 namespace scaletrain::dist {
 
 struct HubMessage {
-  std::int32_t kind = 0;  // its meaning, and that of the numbers, is the rules' (hub.h)
+  std::int32_t kind = 0;  // HubRules (hub.h) define its meaning and that of the numbers
   std::int32_t number = 0;
   std::int64_t step = 0;
   std::vector<std::byte> body = {};

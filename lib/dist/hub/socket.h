@@ -1,9 +1,9 @@
-// How both ends of a hub's connection set it up.
+// Socket options for both ends of a hub's connection.
 #pragma once
 
 namespace scaletrain::dist {
 
-// Small messages go at once, and a host that is gone without a word is noticed within half a
+// Sends small messages at once (TCP_NODELAY), and detects a host that has vanished within half a
 // minute.
 void keep_alive(int fd);
 

@@ -1,9 +1,9 @@
-// Memory that the ranks of one host share, and what they say to each other in it.
+// Shared memory of the ranks of one host, and their synchronization.
 //
-// Exchanging goes in rounds, numbered from 0. In each a rank writes into a slot of its own,
-// publishes the round, reads the slots of others and says that it is done with the round: then
-// they may write over what it read. Each rank has `slots` slots in turn, so that it may be some
-// rounds ahead. The file has no name and is gone with the last rank, however that ends.
+// Communication has rounds, numbered from 0. In each round a rank writes its own slot, publishes
+// it, reads the slots of others, and reports that it is done, after which their owners may
+// overwrite them. Each rank cycles through `slots` slots, so that it may be several rounds ahead.
+// The file has no name and vanishes with the last rank, however that ends.
 #pragma once
 
 #include <atomic>
@@ -31,34 +31,34 @@ struct Patience {
 
 class ShmArena {
  public:
-  // Makes a new one for the group's ranks; this one is rank 0. Throws core::Error of kMemory.
+  // Creates the memory of a group; this rank is rank 0. Throws core::Error of kMemory.
   explicit ShmArena(const ArenaShape& shape);
-  // The arena whose file another rank has open as `path`, an address() that it gave away. Throws
-  // core::Error of kMemory where it cannot be opened or is another file.
+  // Opens the memory at the address() of another rank. Throws core::Error of kMemory if it cannot
+  // be opened or is another file.
   ShmArena(const std::string& address, int rank);
   ~ShmArena();
   ShmArena(const ShmArena&) = delete;
   ShmArena& operator=(const ShmArena&) = delete;
 
-  // For the other ranks' constructor, while this arena lives.
+  // Returns the address for the other ranks' constructor; valid while this arena lives.
   std::string address() const;
 
   const ArenaShape& shape() const { return shape_; }
   int rank() const { return rank_; }
 
-  // The slot of `rank` for `round`: a head of kHeadBytes and behind it slot_bytes.
+  // Returns the slot of `rank` for `round`: a header of kHeadBytes, then slot_bytes.
   static constexpr std::size_t kHeadBytes = 64;
   std::byte* head(int rank, std::uint32_t round) const;
   std::byte* slot(int rank, std::uint32_t round) const { return head(rank, round) + kHeadBytes; }
 
-  // Waits until no rank reads this rank's slot for `round` any more. It and the next throw
-  // c10::DistError naming the rank that is gone, has given up or was waited for too long.
+  // Waits until no rank reads this rank's slot for `round` any more. This function and await()
+  // throw c10::DistError naming the rank that is lost, has given up or timed out.
   void await_free(std::uint32_t round, const Patience& patience);
   void publish(std::uint32_t round);  // this rank's slot may be read
   void await(int rank, std::uint32_t round, const Patience& patience);  // until it is published
-  void done(std::uint32_t round);  // this rank reads no slot of it any more
+  void done(std::uint32_t round);  // this rank has finished reading the round's slots
 
-  // Reports to the others that this rank takes part no more: their waits end.
+  // Reports to the other ranks that this rank has stopped: their waits end.
   void give_up();
 
  private:
@@ -76,8 +76,9 @@ class ShmArena {
 
   ArenaShape shape_;
   int rank_;
-  int spins_ = 0;        // looks at a counter before sleeping
-  core::Descriptor fd_;  // an open file of this rank's own: its lock shows that it lives
+  int spins_ = 0;  // polls of a counter before sleeping
+  core::Descriptor
+      fd_;  // this rank's own open file description; its lock shows that the rank lives
   std::uint64_t token_ = 0;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;

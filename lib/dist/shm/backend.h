@@ -1,8 +1,8 @@
-// c10d's backend over memory that the ranks of one host share: a thread makes the exchanges in the
-// order in which they were asked for, while the caller computes.
+// c10d backend over shared memory of one host: a thread runs the collectives in the order of the
+// calls, while the caller computes.
 //
-// Tensors are dense and on the CPU. Results are written to the tensors that were given, and these
-// are the value of a work's future.
+// Tensors are dense and on the CPU. Results are written to the given tensors, which are also the
+// value of a work's future.
 #pragma once
 
 #include <chrono>
@@ -44,19 +44,19 @@ class ShmBackend : public c10d::Backend {
                       const c10d::ReduceScatterOptions& options) override;
   Work _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                             const c10d::ReduceScatterOptions& options) override;
-  // Rows; without sizes as many to and from each rank.
+  // Sizes are in rows; without sizes each rank sends and receives the same number.
   Work alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_rows,
                      std::vector<std::int64_t>& input_rows,
                      const c10d::AllToAllOptions& options) override;
   Work barrier(const c10d::BarrierOptions& options) override;
 
-  // Ends what is under way, and all that comes; abort() for the other ranks too.
+  // Ends running and future collectives; abort() does so for the other ranks too.
   void abort() override;
   void shutdown() override;
 
  private:
   struct Task {
-    std::function<void()> body;  // holds what it reads and writes
+    std::function<void()> body;  // owns the tensors it reads and writes
     std::function<void(const std::exception_ptr& failure)> end;
   };
   Work submit(c10d::OpType type, Tensors outputs, std::function<void()> body);

@@ -1,4 +1,4 @@
-// The ranks of a group find out together whether they can share memory.
+// Determines whether the ranks of a group can share memory.
 #pragma once
 
 #include <chrono>
@@ -12,16 +12,16 @@
 namespace scaletrain::dist {
 
 struct ShmMeeting {
-  std::unique_ptr<ShmArena> arena;  // on all ranks or on none
-  bool one_host = true;             // all ranks are on one
-  std::string why_not;              // they share none: a rank and what it found
+  std::unique_ptr<ShmArena> arena;  // set on all ranks or on none
+  bool one_host = true;             // true if all ranks are on one host
+  std::string why_not;              // reason if they cannot share memory: a rank and what it found
 };
 
-// Every rank of the group calls it once with a store of the group's own. A host is what has one
-// kernel, one numbering of processes and one network. Throws what the store throws.
+// All ranks of the group call it once with a store of the group's own. Ranks are on one host if
+// they have the same kernel, process numbering and network. Throws the errors of the store.
 ShmMeeting meet_in_memory(c10d::Store& store, int rank, int ranks);
 
-// How the slots of so many ranks are made.
+// Returns the slot layout for this number of ranks.
 ArenaShape arena_shape(int ranks);
 
 }  // namespace scaletrain::dist

@@ -1,4 +1,4 @@
-// Several ranks' values of one place become one.
+// Combines several ranks' values elementwise.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -10,13 +10,13 @@
 
 namespace scaletrain::dist {
 
-// True if `combine` has it: SUM, AVG (of floating-point numbers), MAX and MIN of fp64, fp32, bf16,
-// fp16, signed and unsigned bytes, int16, int32, int64 and bool (where a sum is "or").
+// True if combine() supports it: SUM, AVG (floating-point), MAX and MIN of fp64, fp32, bf16, fp16,
+// signed and unsigned bytes, int16, int32, int64 and bool (for which a sum is "or").
 bool can_combine(c10::ScalarType type, c10d::ReduceOp::RedOpType operation);
 
-// out[i] = ((parts[0][i] + parts[1][i]) + parts[2][i]) + ... for `count` numbers: always in the
-// order of the parts, so that the bits depend on nothing else. bf16 and fp16 are added in fp32 and
-// rounded once. `out` may be one of the parts.
+// out[i] = ((parts[0][i] + parts[1][i]) + parts[2][i]) + ... for `count` elements, always in the
+// order of the parts, so that results are bitwise reproducible. bf16 and fp16 are summed in fp32
+// and rounded once. `out` may be one of the parts.
 void combine(c10::ScalarType type, c10d::ReduceOp::RedOpType operation,
              std::span<const std::byte* const> parts, std::byte* out, std::size_t count);
 

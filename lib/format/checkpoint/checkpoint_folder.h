@@ -1,4 +1,4 @@
-// A checkpoint's folder as bytes: manifest, verification, finding the newest valid one
+// The folder of a checkpoint: manifest, verification, finding the newest valid checkpoint
 // (docs/reference/formats/checkpoint.md). lib/checkpoint interprets the tensors.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace scaletrain::format {
 
-inline constexpr int kCheckpointFormat = 2;  // 1: files by their SHA-256
+inline constexpr int kCheckpointFormat = 2;  // format 1 had SHA-256 checksums
 
 using FileEntries = std::map<std::string, FileEntry>;  // keyed by name
 
@@ -47,87 +47,86 @@ struct FolderFiles {
   std::function<void()> read_back = {};
 };
 
-// The key of a file's sum in manifest.json.
+// Returns the key of a file's checksum in manifest.json.
 const char* sum_key(Sum kind);
 
-// Writes one checkpoint so that it is either whole or absent: a temporary folder
-// "step-N.tmp.PID-..." (lib/core/disk/temporary_name.h), `write_files` puts every file into it
-// (each synced) and returns their entries, then manifest.json, sync, rename to its name, sync of
-// the parent. Returns the final path. After any error of `write_files` the temporary folder is
-// removed.
+// Writes a checkpoint atomically. Makes a temporary folder "step-N.tmp.PID-..."
+// (lib/core/disk/temporary_name.h), in which `write_files` writes every file (each synced) and
+// returns their entries; then writes manifest.json, syncs, renames the folder, and syncs its
+// parent. Returns the final path. After an error of `write_files` the temporary folder is removed.
 //
-// An existing valid checkpoint of that step is replaced only after the new one is whole: for a
-// moment it is called "step-N.old", which counts as step N where there is no "step-N". After a
-// failure of the disk the temporary folder is removed and everything is tried once more in a new
-// one, so `write_files` may be called twice; then core::StorageError. Files that are read back with
-// other bytes than were written are such a failure; tensors that are not what the tables say are a
-// core::CheckpointError naming the first. `expected_bytes` is what the
-// files will take: less than 1.2 times that free is core::StorageError before anything is written.
-// A file system that does not say what is free, and a predecessor that cannot be removed, end
-// nothing.
+// An existing valid checkpoint of that step is replaced only once the new one is complete: for a
+// moment it is called "step-N.old", which counts as step N if there is no "step-N". After a disk
+// error the temporary folder is removed and everything is tried once more in a new one, so
+// `write_files` may be called twice; then core::StorageError is thrown. Files that read back
+// differently count as a disk error. Tensors that do not match the tables are a
+// core::CheckpointError naming the first. `expected_bytes` is the expected size: core::StorageError
+// is thrown before writing if less than 1.2 times that is free. An unknown amount of free space, or
+// an old checkpoint that cannot be removed, is not an error.
 std::filesystem::path publish_checkpoint(
     core::Disk& disk, const std::filesystem::path& checkpoints, Manifest manifest,
     std::int64_t expected_bytes,
     const std::function<FolderFiles(const std::filesystem::path& folder)>& write_files,
     core::Housekeeping& housekeeping);
-// With warnings of its own.
+// Overload that logs its warnings itself.
 std::filesystem::path publish_checkpoint(
     core::Disk& disk, const std::filesystem::path& checkpoints, Manifest manifest,
     std::int64_t expected_bytes,
     const std::function<FolderFiles(const std::filesystem::path& folder)>& write_files);
 
-// Reads manifest.json. Throws core::CheckpointError: absent, malformed, of a newer format. Here and
-// below a fault of the machine (EIO, no descriptors) is what core::throw_read_fault throws of it.
+// Reads manifest.json. Throws core::CheckpointError if it is absent, malformed or of a newer
+// format. Here and below, machine faults (EIO, no descriptors) are thrown as
+// core::throw_read_fault() does.
 Manifest read_manifest(const std::filesystem::path& checkpoint);
 
-// Throws core::CheckpointError where the manifest does not name the file.
+// Throws core::CheckpointError if the manifest does not list the file.
 void require_listed(const std::filesystem::path& checkpoint, const Manifest& manifest,
                     const std::string& name);
 
-// The files that hold pieces.
+// Returns the files that hold pieces of tensors.
 std::set<std::string> piece_files(const Manifest& manifest);
 
-// The other files of tensors by name, and those that these pieces stand for.
+// Returns the names of all tensor files: the complete ones, and those that are stored as pieces.
 std::vector<std::string> tensor_files(const Manifest& manifest);
 
-// A small file of a checkpoint. Throws core::CheckpointError where the manifest does not name it,
-// or says another checksum.
+// Reads a small file of a checkpoint. Throws core::CheckpointError if the manifest does not list it
+// or has another checksum.
 std::string read_listed_file(const std::filesystem::path& checkpoint, const Manifest& manifest,
                              const std::string& name);
 
-// state.json of a checkpoint. Throws core::CheckpointError where it makes no sense by itself, or
-// contradicts its checksum, the manifest's step or that of the folder's name.
+// Reads state.json of a checkpoint. Throws core::CheckpointError if it is invalid, or contradicts
+// its checksum, the manifest's step or the folder's name.
 TrainState read_state(const std::filesystem::path& checkpoint);
 
-// The names of the classes by number (classes.json); empty where the training set names none, or
-// the checkpoint has no such file. Throws core::CheckpointError for anything but a list of names.
+// Returns the class names by number (classes.json); {} if the training set has no names or the file
+// is absent. Throws core::CheckpointError if it is not a list of names.
 std::vector<std::string> read_class_names(const std::filesystem::path& checkpoint,
                                           const Manifest& manifest);
 
-// Checks that every file of the manifest is there with its size and SHA-256, and no other file.
-// Throws core::CheckpointError naming the file, both sums and what to do.
+// Checks that every file of the manifest exists with its size and checksum, and that there is no
+// other file. Throws core::CheckpointError naming the file, both checksums and a remedy.
 Manifest verify_checkpoint(const std::filesystem::path& checkpoint);
 
-// verify_checkpoint, and whether the contents make sense: the state beside manifest, folder's name,
-// recipe and tensors, and no tensor that is not finite. Throws core::CheckpointError naming file
-// and field or tensor. All that resumes from a checkpoint calls it.
+// Verifies a checkpoint like verify_checkpoint(), and checks its contents: the state against
+// manifest, folder name, recipe and tensors, and that all tensors are finite. Throws
+// core::CheckpointError naming file and field or tensor. Every resume calls it.
 Manifest check_checkpoint(const std::filesystem::path& checkpoint);
 
 // Steps of the checkpoints in a run's "checkpoints" folder, ascending; temporary folders left out.
 std::vector<std::int64_t> list_checkpoints(const std::filesystem::path& checkpoints);
 
-// The folder of a step that list_checkpoints names.
+// Returns the folder of a step that list_checkpoints() returned.
 std::filesystem::path checkpoint_path(const std::filesystem::path& checkpoints, std::int64_t step);
 
-// The checkpoints that a path of a person means.
+// Checkpoints at a path given by the user.
 struct CheckpointsAt {
   bool is_one = false;                         // the path names one checkpoint, not a run
   std::vector<std::filesystem::path> folders;  // newest first
 };
 
-// `path` is a checkpoint folder; latest or best, which mean the newest and the best whatever the
-// links of these names point to; a run folder; or its checkpoints folder. Throws
-// core::CheckpointError for a file, and for a checkpoint that is not there.
+// `path` is a checkpoint folder; latest or best, which are looked up in the states, not through the
+// links of these names; a run folder; or its checkpoints folder. Throws core::CheckpointError for a
+// file or a missing checkpoint.
 CheckpointsAt checkpoints_at(const std::filesystem::path& path);
 
 // Finds and checks the checkpoint for `scaletrain resume PATH`. For a run folder: the newest valid

@@ -1,4 +1,4 @@
-// A checkpoint that is somewhere else, brought into a run's folder.
+// Copies a checkpoint from another place into a run's folder.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace scaletrain::format {
 
-// Publishes the checkpoint that `manifest` describes (publish_checkpoint), each of its files
-// fetched to its place by `fetch`, which compares the sum, and returns its path. A published copy
-// that proves invalid is removed, and core::CheckpointError gives the reason.
+// Publishes the checkpoint that `manifest` describes (publish_checkpoint) and returns its path.
+// `fetch` copies each file and compares its checksum. A published copy that proves invalid is
+// removed, and core::CheckpointError gives the reason.
 std::filesystem::path publish_copy(
     core::Disk& disk, const std::filesystem::path& checkpoints, const Manifest& manifest,
     const std::function<void(const std::string& name, const std::filesystem::path& to)>& fetch);

@@ -1,6 +1,6 @@
-// The links latest and best: hints for people, which nothing of ours trusts. A save that is killed
-// between its rename and its links leaves them behind, so they are put right at every start and
-// end. Each is a symbolic link, or a file that holds the name (lib/core/disk/name_link.h).
+// The links latest and best, for users only: the programs do not rely on them. A save that is
+// killed between rename and links leaves them out of date, so they are corrected at every start and
+// end. Each is a symbolic link, or a file with the name (lib/core/disk/name_link.h).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace scaletrain::format {
 
-// Points latest at the checkpoint of `newest` and best at the best that its state lists. Without
-// one best goes, and it stays as it is while a state could not be read. Costs a sync only where a
-// link changes. A link that was copied as a folder (cp -rL, aws s3 sync) is replaced if the
-// checkpoint lies beside it. Failures are warnings, retried the next time.
+// Points latest at `newest` and best at the best checkpoint in its state. Removes best if there is
+// none; leaves it unchanged while a state could not be read. Syncs only if a link changes. A link
+// that was copied as a folder (cp -rL, aws s3 sync) is replaced if the checkpoint exists beside it.
+// Failures are warnings and are retried at the next call.
 void point_links(core::Disk& disk, const std::filesystem::path& checkpoints, const Survey& survey,
                  std::int64_t newest, core::Housekeeping& housekeeping);
 

@@ -1,4 +1,4 @@
-// manifest.json as text.
+// Reads and writes the text of manifest.json.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace scaletrain::format {
 // Returns the text for read_manifest, with its own checksum at the end.
 std::string render_manifest(const Manifest& manifest);
 
-// Throws core::CheckpointError where a file at `place` has another sum than its manifest says.
+// Throws core::CheckpointError if the file at `place` has another checksum than in its manifest.
 void require_sum(const std::string& place, const FileEntry& found, const FileEntry& listed);
 
 // Parses the `text` of the manifest at `path`; does not check that the shards cover all tensors.

@@ -1,4 +1,4 @@
-// How the folders of a run's checkpoints and their files are called.
+// Names of checkpoint folders and their files.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ inline constexpr const char* kOldSuffix = ".old";
 inline constexpr const char* kOtherCheckpoint =
     "use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
 
-// The last name of a path, of "runs/a/" and "." too.
+// Returns the last name of a path, also for "runs/a/" and ".".
 std::string name_of(const std::filesystem::path& path);
 
 // "step-00001200".
 std::string checkpoint_name(std::int64_t step);
 
-// The step of "step-N" and "step-N.old"; nullopt for any other name.
+// Returns the step of "step-N" and "step-N.old"; nullopt for any other name.
 std::optional<std::int64_t> step_of_name(const std::string& name);
 
-// A file's name that stays inside the checkpoint's folder, and is not the manifest's.
+// True if a file name stays inside the checkpoint's folder and is not the manifest's.
 bool is_plain_name(const std::string& name);
 
 }  // namespace scaletrain::format

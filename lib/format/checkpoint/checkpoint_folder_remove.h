@@ -1,4 +1,4 @@
-// Removing a checkpoint so that no half of it is ever seen under its name, and which of a run go.
+// Removes checkpoints atomically, and those that retention does not keep.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@
 
 namespace scaletrain::format {
 
-// Takes the name away first, then the files; absent is fine.
+// Removes a folder: first renames it, then deletes its files. An absent folder is not an error.
 void remove_folder(core::Disk& disk, const std::filesystem::path& folder);
 
-// Takes the name away; the files go if they can, else with the next retain_checkpoints.
+// Renames a folder away; deletes its files now if possible, otherwise at the next
+// retain_checkpoints().
 void discard_folder(core::Disk& disk, const std::filesystem::path& folder);
 
-// To be called after `newest` was published, whose bytes are on the disk: removes what dead
-// processes left and, of the checkpoints whose states `survey` has read, those that
-// kept_checkpoints() leaves out. Before that the files of `newest` are compared with its manifest,
-// by size: where one differs, core::StorageError and nothing is lost. Anything that cannot be read
-// or removed is a warning and stays until the next time. Returns the steps that were removed.
+// Call after `newest` is durable. Removes files of dead processes and, of the checkpoints whose
+// states `survey` has read, those that kept_checkpoints() does not return. First compares the file
+// sizes of `newest` with its manifest: if one differs, throws core::StorageError and removes
+// nothing. Anything that cannot be read or removed is a warning and stays until the next call.
+// Returns the removed steps.
 std::vector<std::int64_t> retain_checkpoints(core::Disk& disk,
                                              const std::filesystem::path& checkpoints,
                                              const Survey& survey, std::int64_t newest,

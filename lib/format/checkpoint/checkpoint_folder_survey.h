@@ -13,11 +13,11 @@ namespace scaletrain::format {
 // Checkpoints by step; each one of the folder is in exactly one map.
 struct Survey {
   std::map<std::int64_t, TrainState> states;
-  std::map<std::int64_t, std::string> unread;  // why: nobody knows what these are worth
+  std::map<std::int64_t, std::string> unread;  // reason; checkpoints whose state could not be read
 };
 
 // Reads the states of all checkpoints in a run's "checkpoints" folder. Throws core::Error naming
-// the folder where it cannot be listed.
+// the folder if it cannot be listed.
 Survey survey_checkpoints(const std::filesystem::path& checkpoints);
 
 }  // namespace scaletrain::format

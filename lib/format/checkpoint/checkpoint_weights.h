@@ -13,9 +13,9 @@ namespace scaletrain::format {
 // Returns the file name of averaged weights: "ema.safetensors", "ema-0.999.safetensors". The first
 // of several decays uses that of "ema".
 std::string mean_file(std::string_view name);
-// True if a file has such a name.
+// True if `file` is the name of averaged weights.
 bool is_mean_file(std::string_view file);
-// "ema:0.999" of ema-0.999.safetensors, "model" of model.safetensors.
+// Returns "ema:0.999" for ema-0.999.safetensors, "model" for model.safetensors.
 std::string weights_name(const std::filesystem::path& file);
 
 // Returns the file of these weights; "" selects the EMA, else the SWA, else the model weights.

@@ -1,4 +1,4 @@
-// How tensors that all ranks have alike are divided over those that write them.
+// Divides replicated tensors among the ranks that write them.
 #pragma once
 
 #include <cstddef>

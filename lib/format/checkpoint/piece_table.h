@@ -21,28 +21,28 @@ struct StoredPiece {
 
 struct CutTensor {
   std::string dtype;
-  std::vector<std::int64_t> shape;  // the whole tensor's
+  std::vector<std::int64_t> shape;  // shape of the full tensor
   std::vector<StoredPiece> pieces = {};
 };
 
 using PieceTable = std::map<std::string, CutTensor>;    // keyed by tensor name
 using PieceTables = std::map<std::string, PieceTable>;  // keyed by the file they replace
 
-// JSON, a line for each tensor.
+// Returns the JSON text, with a line for each tensor.
 std::string render_tables(const PieceTables& tables);
 
-// Parses the JSON of render_tables. Throws core::CheckpointError naming `place`, the manifest, and
-// the first problem, as check_tables does.
+// Parses the JSON of render_tables(). Throws core::CheckpointError naming `place`, the manifest,
+// and the first problem, like check_tables().
 PieceTables parse_tables(const nlohmann::json& json, const std::string& place);
 
-// Checks that the pieces of each tensor hold each of its elements once, in files of `files`, whose
-// bytes they do not exceed; a file has one piece of a tensor at most, and belongs to one table.
-// Throws core::CheckpointError naming `place` and the first tensor of which that is not true.
+// Checks that the pieces of each tensor cover each element exactly once and lie within the sizes of
+// `files`; a file has at most one piece of a tensor and belongs to one table. Throws
+// core::CheckpointError naming `place` and the first tensor that violates this.
 void check_tables(const PieceTables& tables, const std::map<std::string, FileEntry>& files,
                   const std::string& place);
 
-// Adds the pieces of `more`, which another rank wrote. Throws core::InternalError where a tensor
-// has another dtype or shape there.
+// Adds the pieces of `more`, which another rank wrote. Throws core::InternalError if a tensor has
+// another dtype or shape in it.
 void merge_tables(PieceTables& tables, const PieceTables& more);
 
 }  // namespace scaletrain::format

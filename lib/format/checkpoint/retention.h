@@ -13,21 +13,21 @@ namespace scaletrain::format {
 
 // Retention settings. The newest state lists the best checkpoints (best_steps), which also stay.
 struct Retention {
-  std::int64_t last = 3;  // so many of the newest; the newest itself stays always
-  // For ever: one whose distance from the one before that is kept so is at least this. The oldest
-  // is the first of them.
+  std::int64_t last = 3;  // number of newest checkpoints to keep; the newest one is always kept
+  // Keeps checkpoints permanently whose distance from the previous one so kept is at least this;
+  // the oldest checkpoint is the first of them.
   std::optional<double> every_steps = {}, every_epochs = {};
   std::optional<double> hours = {};  // keeps checkpoints that are younger, or of unknown age
 };
 
-// Hours since each checkpoint of `survey` was written, by step; without those that cannot be looked
-// at.
+// Returns the hours since each checkpoint of `survey` was written, by step, except for those that
+// cannot be examined.
 std::map<std::int64_t, double> hours_since_written(const std::filesystem::path& checkpoints,
                                                    const Survey& survey);
 
-// Returns the reason to keep each step: "newest", "best", "last", "every" or "age", the first that
-// holds. Other checkpoints whose states `survey` has read may be removed, also those of later
-// steps: training went back to before them.
+// Returns the steps to keep, each with the first reason that applies: "newest", "best", "last",
+// "every" or "age". Other checkpoints whose states `survey` has read may be removed, including
+// later steps if training resumed from an earlier one.
 std::map<std::int64_t, std::string> kept_checkpoints(const Survey& survey, std::int64_t newest,
                                                      const Retention& retention,
                                                      const std::map<std::int64_t, double>& hours);

@@ -8,12 +8,12 @@
 
 namespace scaletrain::format {
 
-inline constexpr const char* kSaveRequest = "checkpoint";  // to save behind the next step
+inline constexpr const char* kSaveRequest = "checkpoint";  // saves a checkpoint after the next step
 
-// Throws core::StorageError.
+// Creates a request. Throws core::StorageError.
 void make_request(core::Disk& disk, const std::filesystem::path& run, const std::string& name);
 
-// True if there was such a request, which is then removed.
+// Removes a request; returns true if it existed.
 bool take_request(const std::filesystem::path& run, const std::string& name);
 
 }  // namespace scaletrain::format

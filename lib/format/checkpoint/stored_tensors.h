@@ -1,5 +1,4 @@
-// The tensors of one file of a checkpoint, whether it is there whole or several ranks have written
-// pieces of it.
+// Reads the tensors of one file of a checkpoint, complete or written as pieces by several ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +15,27 @@
 
 namespace scaletrain::format {
 
-// True if there are tensors at `path`: a file, or shards of it (below).
+// True if there are tensors at `path`: a file, or pieces of it (below).
 bool has_tensors(const std::filesystem::path& path);
 
-// Several threads may read from one.
+// Several threads may read from one object.
 class StoredTensors {
  public:
-  // `path` is a safetensors file, or one that the manifest beside it has in pieces. Throws
-  // core::CheckpointError as SafetensorsFile and read_manifest do; where a file of pieces holds
-  // something else than the manifest says, or pieces of another step than the first file.
+  // `path` is a safetensors file, or a file that the manifest beside it lists in pieces. Throws the
+  // core::CheckpointError of SafetensorsFile and read_manifest(), and throws it if a file of pieces
+  // differs from the manifest or has another step than the first file.
   explicit StoredTensors(const std::filesystem::path& path);
 
   // Sorted by name; for shards, `begin` and `end` count from the tensor's first byte.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // Reads the bytes of `tensor` from its byte `offset` on into `out`, all of it; both are multiples
-  // of the element's size.
+  // Reads bytes of `tensor`, from byte `offset` on, until `out` is full; both are multiples of the
+  // element size.
   void read(const TensorInfo& tensor, std::span<std::byte> out, std::int64_t offset = 0) const;
 
-  // Reads the elements of `wanted`, a piece of `tensor`, into `out`, all of it, whatever pieces
-  // they lie in: each rank reads what it needs.
+  // Reads the elements of the piece `wanted` of `tensor` into `out`, from whatever pieces are
+  // stored: each rank reads only what it needs.
   void read(const TensorInfo& tensor, const Piece& wanted, std::span<std::byte> out) const;
 
  private:

@@ -1,5 +1,4 @@
-// state.json: where training stands, as JSON with named fields
-// (docs/reference/formats/checkpoint.md).
+// state.json: the training state as JSON with named fields (docs/reference/formats/checkpoint.md).
 #pragma once
 
 #include <string>
@@ -11,8 +10,8 @@ namespace scaletrain::format {
 
 std::string render_state(const TrainState& state);
 
-// Throws core::CheckpointError naming `place`, the field and what is allowed; fields that
-// contradict each other are refused too.
+// Parses state.json. Throws core::CheckpointError naming `place`, the field and the allowed values,
+// also for fields that contradict each other.
 TrainState parse_state(std::string_view text, const std::string& place);
 
 }  // namespace scaletrain::format

@@ -7,12 +7,12 @@
 
 namespace scaletrain::format {
 
-// Throws core::CheckpointError naming `place` and the first field that cannot be true by itself (a
-// share above 1, a scale below 0) or beside the others.
+// Throws core::CheckpointError naming `place` and the first field that is invalid by itself (a
+// share above 1, a scale below 0) or contradicts others.
 void check_state(const TrainState& state, const std::string& place);
 
-// Throws core::CheckpointError naming `place` where `state` lies behind the end of the training
-// that the resolved recipe `recipe` (JSON) asks for.
+// Throws core::CheckpointError naming `place` if `state` is past the end of training in the
+// resolved recipe `recipe` (JSON).
 void check_not_past_end(const TrainState& state, const nlohmann::json& recipe,
                         const std::string& place);
 

@@ -11,20 +11,20 @@
 
 namespace scaletrain::format {
 
-// A checkpoint that is among the best, with what it was measured by.
+// One of the best checkpoints, with the value of its measure.
 struct RankedStep {
   std::int64_t step = 0;
   double metric = 0;
   bool operator==(const RankedStep&) const = default;
 };
 
-// Everything of a checkpoint but tensors.
+// State of a checkpoint, without tensors.
 struct TrainState {
   std::int64_t step = 0;           // optimizer steps done
   std::int64_t epoch = 0;          // epoch of the next step
   std::int64_t step_in_epoch = 0;  // index of the next step in its epoch
-  std::int64_t samples = 0;        // trained so far, all ranks
-  std::int64_t global_batch = 0;   // samples of a step; a resume needs the same
+  std::int64_t samples = 0;        // samples trained so far, all ranks
+  std::int64_t global_batch = 0;   // samples of a step; a resume must use the same
   // Batch size ramp-up to `global_batch`: start, increment and samples
   // (lib/core/plan/batch_sizes.h), and the trained samples of the epoch (`position`); {} and 0 if
   // the batch size is constant.
@@ -32,37 +32,38 @@ struct TrainState {
   std::int64_t position = 0;
   std::uint64_t order_digest = 0;
   int order_version = 0;
-  int random_version = 1;  // core::kRandomVersion; a writer that knew none had the first
-  double trained_s = 0;    // wall time of training so far
-  double seen_s = 0;       // as much of it as what comes every so many minutes was compared with
+  int random_version = 1;        // core::kRandomVersion; default for old writers
+  double trained_s = 0;          // wall time of training so far
+  double seen_s = 0;             // value of trained_s up to which intervals in minutes were checked
   std::string best_by = "top1";  // the measure that chooses the best
   double best_metric = -1;       // value of the best checkpoint, -1: none yet
   std::int64_t best_step = -1;
   std::vector<RankedStep> best_steps;  // the checkpoints kept by metric, the best first
-  bool validation_due = false;         // a stop cut the validation of this step short
-  std::string stopping_by = {};        // the measure that may end training early; "": none yet
+  bool validation_due = false;         // validation of this step was interrupted
+  std::string stopping_by = {};        // measure for early stopping; "": none yet
   double stopping_best = 0;            // the best validation by it so far
   std::int64_t stopping_step = -1;     // the last validation that was compared with it
   std::int64_t no_better = 0;          // validations in a row that were no better
-  std::string plateau_by = {};         // the measure that lowers the learning rate; "": none yet
+  std::string plateau_by = {};         // measure for the plateau schedule; "": none yet
   double plateau_best = 0;             // the best validation by it so far
   std::int64_t plateau_step = -1;      // the last validation that was compared with it
   std::int64_t plateau_bad = 0;        // validations in a row that were no better
-  std::int64_t plateau_cooldown = 0;   // validations to come that are not counted
+  std::int64_t plateau_cooldown = 0;   // validations still to ignore
   std::int64_t plateau_drops = 0;      // reductions of the learning rate so far
   std::int64_t ema_updates = 0;        // updates of the EMA weights so far
   std::int64_t swa_updates = 0;        // updates of the SWA weights so far
   int skipped_steps = 0;               // steps left out as not finite
-  // Positions before this step whose samples are in no weights, as replicas were lost or late: for
-  // each run of steps epoch, begin, end, period, first, count, that is of each `period` positions
-  // from `begin` to `end` the `count` from `first` on.
+  // Positions before this step that were not trained into the weights, since replicas were lost or
+  // late. Each row is epoch, begin, end, period, first, count: of every `period` positions from
+  // `begin` to `end`, the `count` positions from `first` on.
   std::vector<std::vector<std::int64_t>> lost_positions;
-  std::int64_t skipped_samples = 0;  // left out as bad, all ranks
+  std::int64_t skipped_samples = 0;  // bad samples left out, all ranks
   std::int64_t set_samples = 0;      // size of the training set; 0: not counted (streamed order)
   std::string index_digest,
-      set_digest;                    // lib/data/set/set_digest.h; "": the set is not looked into
-  std::int64_t per_device = 0;       // samples of a micro-step, where the order depends on it
-  std::int64_t auto_per_device = 0;  // result of batch.per_device "auto"; 0: it is a number
+      set_digest;               // lib/data/set/set_digest.h; "": not computed
+  std::int64_t per_device = 0;  // samples of a micro-step, if the order depends on it
+  std::int64_t auto_per_device =
+      0;  // result of batch.per_device "auto"; 0: the recipe has a number
   // Budget of recompute.budget_mb (0: none), and the units it chose for activation checkpointing.
   std::int64_t recompute_budget_mb = 0;
   std::vector<std::string> recomputed_units;
@@ -71,10 +72,10 @@ struct TrainState {
   std::vector<std::int64_t> shard_sizes;    // streamed order: samples by shard, -1: not known yet
   std::vector<std::int64_t> shard_digests;  // streamed order: data::Dataset::shard_digest() each
   nlohmann::json schedule =
-      nlohmann::json::object();  // {"step", "lr"}: a pure function of the step, for the reader
+      nlohmann::json::object();  // {"step", "lr"}: informative; computed from the step
   nlohmann::json scaler = nlohmann::json::object();  // precision::Precision::state()
   nlohmann::json random =
-      nlohmann::json::object();  // {"seed", ...}: generators are functions of seed and step
+      nlohmann::json::object();  // {"seed", ...}: random numbers depend only on seed and step
   std::vector<std::vector<std::int64_t>> bucket_layout;
   // A bitwise identical resume requires equal values of these fields.
   int world_size = 1;
@@ -98,7 +99,7 @@ inline std::optional<core::BatchRamp> ramp_of(const TrainState& state) {
 // How a field is read.
 struct FieldRule {
   std::int64_t lowest = 0;  // minimum of an integer
-  bool later = false;       // older writers did not know it
+  bool later = false;       // true: absent in files of older versions
 };
 
 // Calls visit(name, member, rule) for every field, in the order of the file.
@@ -161,7 +162,7 @@ void visit_fields(State& state, const Visit& visit) {
   visit("exchange", state.exchange, kLater);
 }
 
-// The name of `member`, a field of `state`.
+// Returns the name of `member`, a field of `state`.
 std::string field_name(const TrainState& state, const void* member);
 
 }  // namespace scaletrain::format

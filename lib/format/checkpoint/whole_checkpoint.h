@@ -1,4 +1,4 @@
-// A checkpoint in pieces as one of whole files.
+// Converts a sharded checkpoint into one with complete tensor files.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,9 @@
 
 namespace scaletrain::format {
 
-// Writes the contents of `checkpoint`, which verifies, into the empty `folder`: each file of
-// tensors whole, the others as they are, then the manifest, all of it synced. The bytes are those
-// that one writer would have written. Throws core::CheckpointError where a file is not what it was,
-// core::StorageError.
+// Writes the contents of the verified `checkpoint` into the empty `folder`: complete tensor files,
+// the other files unchanged, then the manifest, all synced. The bytes are the same as from a single
+// writer. Throws core::CheckpointError if a file has changed, and core::StorageError.
 void write_whole(core::Disk& disk, const std::filesystem::path& checkpoint,
                  const std::filesystem::path& folder);
 

@@ -1,6 +1,6 @@
-// The values of a pickle of protocol 2 to 5 that holds plain containers and what torch.save puts
-// into them. Nothing is imported, called or built: a name of Python is looked up in a list
-// (pickle_globals.h), and a name or opcode that is not known is refused.
+// Parses pickles of protocol 2 to 5 with plain containers and the types of torch.save. Nothing is
+// imported, called or constructed: Python names are looked up in a list (pickle_globals.h), and
+// unknown names or opcodes are refused.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,37 @@ enum class PickleKind : std::uint8_t {
   kNone,
   kBool,
   kInteger,
-  kBigInteger,  // more than 64 bits; its value is left aside
-  kFloat,       // its value is left aside
+  kBigInteger,  // more than 64 bits; value ignored
+  kFloat,       // value ignored
   kText,
-  kBytes,  // the contents are left aside
+  kBytes,  // contents ignored
   kTuple,
   kList,
   kDict,
-  kDevice,      // left aside
+  kDevice,      // ignored
   kGlobal,      // a name of Python
   kCall,        // a name that rebuilds a tensor, with its arguments
   kPersistent,  // storage that torch.save keeps outside of the pickle (persistent id)
 };
 
-using PickleId = std::uint32_t;  // the number of a value
+using PickleId = std::uint32_t;  // index into Pickle::values
 
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;
-  std::uint32_t at = 0;                  // byte of the opcode that made it
+  std::uint32_t at = 0;                  // byte of the opcode that created it
   std::int64_t integer = 0;              // kBool (0 or 1), kInteger
-  std::uint32_t begin = 0, bytes = 0;    // kText: where it lies in the pickle
+  std::uint32_t begin = 0, bytes = 0;    // kText: range in the pickle
   const PickleGlobal* global = nullptr;  // kGlobal, kCall
   std::vector<PickleId> items;  // kTuple, kList; kDict: key, value, key, ...; kCall: the tuple of
                                 // its arguments; kPersistent: its tuple
 };
 
-// Values may be shared and, in a hostile pickle, hold themselves: who follows `items` counts.
+// Values may be shared and, in a hostile pickle, contain themselves: code that follows `items` must
+// limit its depth.
 struct Pickle {
   std::string place;  // for messages
   std::string bytes;
-  std::deque<PickleValue> values;  // a vector would hold them twice while it grows
+  std::deque<PickleValue> values;  // a growing vector would need twice the memory
   PickleId root = 0;
 
   const PickleValue& at(PickleId id) const { return values[id]; }
@@ -55,12 +56,12 @@ struct Pickle {
   }
 };
 
-// A pickle has at most this many bytes (some 100,000 tensors), and its values take at most 100
-// times its bytes of memory.
+// Largest accepted pickle (some 100,000 tensors); its values take at most 100 times its bytes of
+// memory.
 inline constexpr std::int64_t kMaxPickleBytes = 32'000'000;
 
-// Reads `bytes`, all of them. Throws core::CheckpointError naming `place`, what is refused and its
-// byte: "refuses to run os.system at byte 17".
+// Parses all of `bytes`. Throws core::CheckpointError naming `place`, what is refused and its byte:
+// "refuses to run os.system at byte 17".
 Pickle read_pickle(std::string bytes, const std::string& place);
 
 // Advice in errors about a pickle with anything but tensors in containers.

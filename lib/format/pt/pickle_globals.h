@@ -1,5 +1,4 @@
-// The names from Python's modules that a pickle may use: a value stands for each, and nothing of
-// Python is ever called.
+// Python names that a pickle may use: each stands for a value, and no Python code is ever called.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +9,9 @@ namespace scaletrain::format {
 
 enum class PickleGlobalKind : std::uint8_t {
   kOrderedDict,
-  kEncode,            // bytes of protocol 2: text of which each character is a byte
+  kEncode,            // bytes in protocol 2: text in which each character is a byte
   kSize,              // a tuple
-  kDevice,            // left aside
+  kDevice,            // ignored
   kRebuildTensor,     // a view of a typed storage
   kRebuildAs,         // a view of bytes as a dtype
   kRebuildParameter,  // the tensor that it holds
@@ -26,11 +25,11 @@ struct PickleGlobal {
   std::string_view dtype;  // safetensors dtype of kStorage and kDtype; "" if it has none
 };
 
-// The row of "MODULE.NAME"; nullptr for any other.
+// Returns the row of "MODULE.NAME"; nullptr for any other name.
 const PickleGlobal* find_pickle_global(std::string_view name);
 
-// "torch.FloatStorage" or "torch.float32" for dtype "F32": the row of that kind, nullptr where
-// there is none.
+// Returns the row of a kind and dtype, such as "torch.FloatStorage" or "torch.float32" for "F32";
+// nullptr if there is none.
 const PickleGlobal* find_pickle_global(PickleGlobalKind kind, std::string_view dtype);
 
 }  // namespace scaletrain::format

@@ -5,7 +5,7 @@
 
 namespace scaletrain::format {
 
-// The opcodes that are read (PEP 3154 and pickletools of Python name them).
+// Supported opcodes (named as in PEP 3154 and Python's pickletools).
 enum class PickleOpcode : unsigned char {
   kMark = '(',
   kStop = '.',
@@ -51,7 +51,8 @@ enum class PickleOpcode : unsigned char {
   kFrame = 0x95,
 };
 
-// "the opcode INST" of one that is known and not read, "the unknown opcode 0xfe" of any other.
+// Returns "the opcode INST" for a known opcode that is not supported, "the unknown opcode 0xfe" for
+// others.
 std::string describe_refused_opcode(unsigned char opcode);
 
 }  // namespace scaletrain::format

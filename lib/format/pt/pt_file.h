@@ -1,5 +1,5 @@
-// A file of torch.save (.pt, .pth, .bin) opened for its tensors: no code in it is run, and what is
-// not plain is refused (docs/reference/formats/pt.md).
+// Reads the tensors of a torch.save file (.pt, .pth, .bin): no code in it is run, and anything but
+// plain data is refused (docs/reference/formats/pt.md).
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,16 @@ namespace scaletrain::format {
 class PtFile {
  public:
   // Reads the directory and the pickle. Throws core::CheckpointError naming file and rule. Memory
-  // is bounded by the pickle's bytes, not by the tensors'.
+  // use depends on the size of the pickle, not of the tensors.
   explicit PtFile(const std::filesystem::path& path);
 
   // All tensors, sorted by name; choose_pt_part selects a model's.
   const std::vector<PtTensor>& tensors() const { return found_.tensors; }
 
-  // Reads bytes of the contiguous tensor, from its byte `offset` on, into `out`, all of it; both
-  // are multiples of the element's size. A view that is not contiguous is gathered from that part
-  // of its storage over which it lies, which is in memory meanwhile. A storage is checked against
-  // its CRC-32 when it is read first. One caller at a time. Throws core::CheckpointError: a wrong
-  // checksum.
+  // Reads bytes of the contiguous tensor, from byte `offset` on, until `out` is full; both are
+  // multiples of the element size. For a view that is not contiguous, its range of the storage is
+  // read into memory first. Checks a storage against its CRC-32 at its first use. One caller at a
+  // time. Throws core::CheckpointError for a wrong checksum.
   void read(const PtTensor& tensor, std::span<std::byte> out, std::int64_t offset = 0) const;
 
  private:
@@ -46,10 +45,10 @@ class PtFile {
   std::vector<ZipEntry> entries_;  // sorted by name
   PtTensors found_;
   std::vector<const ZipEntry*> storages_;  // indexed by storage number
-  mutable std::vector<bool> checked_;      // storages whose CRC-32 is right
+  mutable std::vector<bool> checked_;      // storages whose CRC-32 was checked
 };
 
-// True if the first bytes of the file at `path` look like torch.save's, of any version.
+// True if the first bytes of the file at `path` look like a torch.save file of any version.
 bool looks_like_pt(const std::filesystem::path& path);
 
 }  // namespace scaletrain::format

@@ -1,4 +1,4 @@
-// The tensors that a pickle of torch.save names, by their path through its containers.
+// Finds the tensors in a torch.save pickle, named by their path through its containers.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace scaletrain::format {
 
-// A view of a storage: element [i, j, ...] of it is number first + i * strides[0] + j * strides[1]
-// ... of the storage's elements.
+// A view of a storage: element [i, j, ...] is at index first + i * strides[0] + j * strides[1] +
+// ... of the storage.
 struct PtTensor {
-  std::string name;  // the keys to it joined by dots, whole numbers for the places of a list
-  std::size_t top_bytes = 0;  // how long the first key is, where that is a container; otherwise 0
+  std::string name;           // path of keys joined by dots; list positions are integers
+  std::size_t top_bytes = 0;  // length of the first key if that is a container; otherwise 0
   std::string dtype;          // as safetensors says it
   std::vector<std::int64_t> shape, strides;  // in elements
   std::int64_t first = 0;
-  std::size_t storage = 0;  // its number; tensors of one storage share their bytes
+  std::size_t storage = 0;  // storage number; tensors of one storage share its bytes
 };
 
 struct PtStorage {
-  std::string key;         // the name of its entry below data/
-  std::int64_t bytes = 0;  // as the pickle says
-  std::int64_t at = 0;     // byte of the pickle that names it first
+  std::string key;         // name of its entry in data/
+  std::int64_t bytes = 0;  // size in the pickle
+  std::int64_t at = 0;     // byte of its first mention in the pickle
 };
 
 struct PtTensors {
@@ -32,13 +32,13 @@ struct PtTensors {
   std::vector<PtStorage> storages;
 };
 
-// Follows the containers from the root; what is no tensor (numbers, texts) is left out. Throws
-// core::CheckpointError naming pickle.place, the tensor and the rule: a view that reaches beyond
-// its storage, a name that is there twice, containers that hold themselves, views that make more
-// than 64 MB of a byte (expanded tensors).
+// Walks the containers from the root and ignores values that are not tensors. Throws
+// core::CheckpointError naming pickle.place, the tensor and the rule for a view beyond its storage,
+// a repeated name, containers that contain themselves, or views that would expand a byte to more
+// than 64 MB (expanded tensors).
 PtTensors find_pt_tensors(const Pickle& pickle);
 
-// How many bytes the tensor has, once it is contiguous.
+// Returns the bytes of the tensor when contiguous.
 std::int64_t pt_tensor_bytes(const PtTensor& tensor);
 
 }  // namespace scaletrain::format

@@ -15,15 +15,15 @@
 
 namespace scaletrain::format {
 
-// Tensors are written as they are added; what is kept of each is some 300 bytes.
+// Writes tensors as they are added; keeps only about 300 bytes for each in memory.
 class PtWriter {
  public:
   // Creates `path`; `expected_bytes` > 0 reserves that much of the disk.
   PtWriter(core::Disk& disk, const std::filesystem::path& path, std::int64_t expected_bytes = 0);
 
-  // A contiguous tensor: `bytes` in the order of `shape`, of a dtype that PyTorch has, as
-  // safetensors says it. Throws core::InternalError where they do not fit each other, or the name
-  // is not UTF-8 or was added before.
+  // Adds a contiguous tensor: `bytes` in the order of `shape`, with the safetensors name of a dtype
+  // that PyTorch has. Throws core::InternalError if they do not match, or if the name is not UTF-8
+  // or was added before.
   void add(const std::string& name, std::string_view dtype, const std::vector<std::int64_t>& shape,
            std::span<const std::byte> bytes);
 

@@ -1,5 +1,5 @@
-// The directory of a zip archive, for entries that are stored as they are, as torch.save writes
-// them: a part of such an entry is read in place, whatever its size.
+// Reads the directory of a zip archive with uncompressed entries, as torch.save writes them: any
+// part of an entry can be read in place.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,12 @@ struct ZipEntry {
   std::string name;
   std::int64_t begin = 0, bytes = 0;  // range of the contents, from the start of the file
   std::uint32_t crc32 = 0;            // checksum of the contents; 0: the writer did not compute it
-  bool is_stored = true;              // false: compressed, which nobody here expands
+  bool is_stored = true;              // false: compressed, which is not supported
 };
 
-// The entries in the order of their bytes (docs/reference/formats/pt.md has the rules). Nothing is
-// read but the directory and the entries' headers. Throws core::CheckpointError naming `place` and
-// the rule: an encrypted entry, one that lies over another or outside the file, a name that is
-// there twice.
+// Returns the entries in file order (docs/reference/formats/pt.md has the rules). Reads only the
+// directory and the entries' headers. Throws core::CheckpointError naming `place` and the rule for
+// an encrypted entry, one that overlaps another or the end of the file, or a repeated name.
 std::vector<ZipEntry> read_zip_directory(const ByteReader& file, const std::string& place);
 
 // Advice in errors about an invalid archive.

@@ -26,12 +26,12 @@ struct TensorBytes {
   std::span<const std::byte> bytes;
 };
 
-// The order of tensors in a file: those with the largest elements first, and by name among equals,
-// so that each begins at a multiple of its element.
+// Order of tensors in a file: by element size, largest first, then by name, so that each starts at
+// a multiple of its element size.
 bool comes_before(const TensorInfo& one, const TensorInfo& other);
 
-// Writes `metadata` as __metadata__, then the tensors in that order, the first at a multiple of
-// 8, in a file of 1 MiB and more of 4096. Syncs. Returns size and checksum, computed while writing.
+// Writes `metadata` as __metadata__, then the tensors in that order, the first at a multiple of 8
+// (of 4096 in files of 1 MiB and more). Syncs. Returns size and checksum, computed while writing.
 FileEntry write_safetensors(core::Disk& disk, const std::filesystem::path& path,
                             std::vector<TensorBytes> tensors,
                             const std::map<std::string, std::string>& metadata);
@@ -43,8 +43,9 @@ FileEntry write_safetensors(
     const std::map<std::string, std::string>& metadata,
     const std::function<void(const TensorInfo& tensor, HashedFile& file)>& write_bytes);
 
-// A file opened for reading; every rule of the format is checked (header length, names, dtypes,
-// shapes, contiguous ranges to the file's end). Throws core::CheckpointError naming file and rule.
+// A safetensors file opened for reading. Checks every rule of the format (header length, names,
+// dtypes, shapes, contiguous ranges up to the end of the file). Throws core::CheckpointError naming
+// file and rule.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
@@ -52,7 +53,7 @@ class SafetensorsFile {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  // sorted by name
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // Reads the bytes of `tensor` from its byte `offset` on into `out`, all of it.
+  // Reads bytes of `tensor`, from byte `offset` on, until `out` is full.
   void read(const TensorInfo& tensor, std::span<std::byte> out, std::int64_t offset = 0) const;
 
  private:

@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file, checked against every rule of the format.
+// Parses the JSON header of a safetensors file and checks every rule of the format.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Bytes of one element of `dtype`; 0 for an unknown one.
+// Returns the element size of `dtype` in bytes; 0 if it is unknown.
 std::int64_t dtype_bytes(std::string_view dtype);
 
-// Parses the header of a file `place` with `data_bytes` bytes behind it. Throws
-// core::CheckpointError naming the rule that is broken.
+// Parses the header of a file `place` with `data_bytes` bytes of data. Throws core::CheckpointError
+// naming the violated rule.
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t data_bytes,
                                            const std::string& place);
 

@@ -1,4 +1,4 @@
-// Class names of two sides: a class is the same where its name is, whatever its number.
+// Matches the classes of two sets by name: a class is identified by its name, not by its number.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace scaletrain::format {
 
-// The classes that other sets are matched with: those of the training set.
+// The classes of the training set, with which other sets are matched.
 struct ClassNames {
   std::vector<std::string> names = {};  // in order of class numbers; empty: only numbers are known
   std::string owner = {};               // for messages: "data.train", "the checkpoint"
 };
 
-// `"cat", "dog"`, of many the first ten and their count; "no name" for none.
+// Returns `"cat", "dog"`; of more than ten names the first ten and the count; "no name" for none.
 std::string shown_classes(const std::vector<std::string>& names);
 
-// The number that each class of `names` has in `known`. Throws core::DataError naming `place`: a
-// name that `known` does not have; in lists that differ, a name of several classes.
+// Returns the number in `known` of each class of `names`. Throws core::DataError naming `place` for
+// a name that `known` does not have, or for a repeated name in lists that differ.
 std::vector<std::int64_t> numbers_by_name(const std::vector<std::string>& names,
                                           const ClassNames& known, const std::string& place);
 

@@ -25,13 +25,13 @@ struct LabelRule {
   // name; "": the member is the label itself (lib/format/tar/label_text.h).
   std::string key = {};
   std::vector<std::string> classes = {};  // class names by number, if labels may be names
-  bool skips_incomplete = false;          // samples without an image or a label are left out
+  bool skips_incomplete = false;          // skips samples without an image or a label
 
   bool of_folder() const { return field == kFolder; }
 
-  // The label in a member's text; nullopt for what is none.
+  // Parses a member's text; nullopt if it is not a label.
   std::optional<FoundLabel> parse(std::string_view text) const;
-  // The class of a key; nullopt where its folder is none.
+  // Returns the class of a key; nullopt if its folder is not a class.
   std::optional<std::int64_t> class_of(std::string_view key) const;
 
   // Hash of all settings that change the samples of a shard or their classes; 0 for the default

@@ -1,6 +1,7 @@
 #include "lib/format/tar/shard_index.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,9 +10,11 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 
 #include "lib/core/text/hash.h"
 #include "lib/core/text/text.h"
+#include "lib/core/text/url.h"
 
 namespace scaletrain::format {
 namespace {
@@ -86,6 +89,16 @@ std::string encode_index(std::span<const IndexEntry> entries, ShardVersion versi
     std::memcpy(bytes.data() + sizeof(header), entries.data(), entries.size_bytes());
   }
   return bytes;
+}
+
+std::string index_path(const std::string& shard_path, const std::string& index_cache) {
+  if (index_cache.empty()) return shard_path + ".idx";
+  const std::string whole = core::is_url(shard_path)
+                                ? shard_path
+                                : std::filesystem::absolute(shard_path).lexically_normal().string();
+  return (std::filesystem::path(index_cache) /
+          fmt::format("{}.{:016x}.idx", core::base_name(whole), core::xxh3_64(whole)))
+      .string();
 }
 
 std::optional<std::string> index_of_copy(std::string index, ShardVersion version) {

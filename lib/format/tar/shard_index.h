@@ -1,6 +1,6 @@
-// SHARD.tar.idx: where the samples of a tar shard are and what their labels are, 16 bytes a sample
-// (docs/reference/formats/index.md). It belongs to one version of the shard, known by size and
-// time.
+// SHARD.tar.idx: offsets and labels of the samples of a tar shard, 16 bytes a sample
+// (docs/reference/formats/index.md). It is valid for one version of the shard, identified by size
+// and time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace scaletrain::format {
 
 inline constexpr std::uint32_t kIndexVersion = 2;
 
-// One sample, as it stands in the file.
+// One sample, in the file's layout.
 struct IndexEntry {
   std::uint32_t begin_block = 0;   // first header block of the image, in blocks of 512 bytes
   std::uint32_t header_bytes = 0;  // distance from that block to the image's bytes
@@ -49,33 +49,36 @@ struct ShardVersion {
 // XXH3-64 of the keys, each ended by a NUL; 0 for none.
 std::uint64_t excluded_digest(std::span<const std::string> keys);
 
-// Reads through the whole shard and returns its samples in file order, without those whose keys
-// `excluded` (sorted bytewise) holds. Throws core::DataError as for_each_sample does, and for a
-// shard above 2 TiB. Up to `threads` threads call `read` at once, and change nothing else. Labels
-// are where `rule` says, and `left_out` becomes the number of incomplete samples that it leaves
-// out.
+// Reads the whole shard and returns its samples in file order, without those whose keys are in
+// `excluded` (sorted bytewise). Up to `threads` threads call `read` at once. `rule` locates labels;
+// `left_out` receives the number of incomplete samples that it skips. Throws core::DataError like
+// for_each_sample(), and for a shard above 2 TiB.
 std::vector<IndexEntry> index_shard(const std::string& name, std::int64_t file_bytes,
                                     const ReadAt& read, std::span<const std::string> excluded = {},
                                     int threads = 1, const LabelRule& rule = {},
                                     std::int64_t* left_out = nullptr);
 
-// The file's bytes. `sha256` of the shard in hexadecimal, "" where nobody computed it.
+// Returns the file's bytes. `sha256`: hash of the shard in hexadecimal, "" if not computed.
 std::string encode_index(std::span<const IndexEntry> entries, ShardVersion version,
                          std::string_view sha256 = {});
 
-// An index that was written for a copy of the shard, as one for `version`: the time is exchanged.
-// nullopt for an index of another size of the shard.
+// Returns the path of a shard's index: "SHARD.tar.idx" beside it, or in the folder `index_cache`,
+// if that is not empty, "NAME.tar.HASH.idx" with a hash of the shard's absolute path or URL.
+std::string index_path(const std::string& shard_path, const std::string& index_cache);
+
+// Adapts the index of a copy of the shard to `version` by replacing the time; nullopt for an index
+// of a shard of another size.
 std::optional<std::string> index_of_copy(std::string index, ShardVersion version);
 
-// The SHA-256 of a shard in hexadecimal out of the index at `path`, whatever samples it leaves out;
-// "" where nobody computed it, or the index is not of `version`.
+// Returns the shard's SHA-256 in hexadecimal from the index at `path`, even if that excludes
+// samples; "" if it was not computed or the index is not of `version`.
 std::string recorded_sha256(const std::filesystem::path& path, ShardVersion version);
 
 // An index mapped into memory.
 class MappedIndex {
  public:
-  // nullopt when there is none, or it is damaged or of another version of the shard or the format:
-  // then it is built again.
+  // Returns nullopt if there is no index, or if it is damaged or of another version of the shard or
+  // format: it must then be rebuilt.
   static std::optional<MappedIndex> open(const std::filesystem::path& path, ShardVersion version);
 
   std::span<const IndexEntry> entries() const { return entries_; }

@@ -1,9 +1,9 @@
-// tar files (ustar, pax, GNU long names) read member by member, from any member on
+// Reads tar files (ustar, pax, GNU long names) member by member, starting at any member
 // (docs/reference/formats/tar.md).
 //
-// Stricter than common readers, because a training set must not lose samples silently: every
-// header's checksum is checked, every member must lie inside the file, and the file must end with
-// the two zero blocks and nothing but zeros after them. Nothing is ever extracted to a disk.
+// Stricter than common readers, because a training set must not lose samples silently: checks every
+// header's checksum, that every member lies inside the file, and that the file ends with two zero
+// blocks and only zeros after them. Never extracts anything to a disk.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +32,20 @@ struct TarMember {
 
 class TarReader {
  public:
-  // Reads a file of `file_bytes` from the header at `begin` on, `window_bytes` at first. `name`
-  // stands for the file in messages. `name` and `read` must outlive the reader.
+  // Reads a file of `file_bytes` from the header at `begin` on, with a first window of
+  // `window_bytes`. `name` is the file's name in messages; `name` and `read` must outlive the
+  // reader.
   TarReader(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
             std::int64_t begin = 0, std::int64_t window_bytes = 1 << 16);
 
-  // The next member, or nullopt at the end marker. Throws core::DataError naming file and byte.
+  // Returns the next member, or nullopt at the end marker. Throws core::DataError naming file and
+  // byte.
   std::optional<TarMember> next();
 
   // Like next(), but reuses the memory of `member`; false at the end marker.
   bool next(TarMember& member);
 
-  // Bytes that lie inside the file, read together with what follows; valid until the next call of
+  // Returns bytes of the file, read together with the following ones; valid until the next call of
   // any function.
   std::span<const std::byte> bytes(std::int64_t offset, std::int64_t count) {
     return fetch(offset, count);
@@ -61,12 +63,12 @@ class TarReader {
   std::int64_t file_bytes_;
   const ReadAt& read_;
   std::int64_t offset_;
-  std::vector<std::byte> window_;  // its first held_ bytes are the file's from window_begin_ on
+  std::vector<std::byte> window_;  // first held_ bytes: the file from window_begin_ on
   std::int64_t window_begin_ = 0, held_ = 0;
   std::int64_t window_bytes_;  // size of the next read
 };
 
-// A member's name for messages: control characters escaped, a long one cut.
+// Returns a member's name for messages: control characters escaped, a long name shortened.
 std::string shown_name(std::string_view name);
 
 }  // namespace scaletrain::format

@@ -1,5 +1,5 @@
-// The members of a tar by key, whatever is wrong with them: what the tools look at, where training
-// wants whole samples only (lib/format/tar/tar_samples.h).
+// Groups the members of a tar by key, also if they form no valid sample. For tools; training uses
+// lib/format/tar/tar_samples.h.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,24 @@ struct TarField {
   TarMember member;
 };
 
-// Members with one key that stand next to one another; a hard link is the file before it that it
-// stands for.
+// Consecutive members with the same key; a hard link counts as the earlier file to which it points.
 struct TarGroup {
   std::string key;
   std::vector<TarField> fields;  // in file order
 
-  // The first field with the extension, or that is an image; nullptr for none.
+  // Returns the first field with the extension, or the first image; nullptr if there is none.
   const TarField* find(const std::string& extension) const;
   const TarField* image() const;
 };
 
-// Calls `use` for every group in file order until it returns false; the number of members that are
-// no part of a sample (no regular file, no extension, hidden) comes back. Throws what TarReader
-// throws.
+// Calls `use` for every group in file order until it returns false. Returns the number of members
+// that belong to no sample (not a regular file, no extension, hidden). Throws the errors of
+// TarReader.
 std::int64_t for_each_group(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                             const std::function<bool(TarGroup)>& use);
 
-// Every way in which a group is not one sample, in words: "no label", "two images", ...; empty for
-// a sound one. The contents of the fields are not checked.
+// Returns all reasons why a group is not a sample: "no label", "two images", ...; {} for a valid
+// one. Does not check the contents.
 std::vector<std::string> problems_of(const TarGroup& group);
 
 }  // namespace scaletrain::format

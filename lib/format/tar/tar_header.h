@@ -13,12 +13,12 @@ struct TarHeader {
   std::string_view prefix, name;  // in the block; "" for no prefix
   char type = '0';
   std::int64_t bytes = 0;
-  bool sparse = false;  // the data are pieces of a larger file
+  bool sparse = false;  // the data are the non-empty ranges of a sparse file
 
-  void path_to(std::string& path) const;  // prefix and name joined; its memory is used again
+  void path_to(std::string& path) const;  // joins prefix and name, reusing the memory of `path`
 };
 
-// Throws std::invalid_argument saying what is wrong: checksum, size.
+// Throws std::invalid_argument for a wrong checksum or size.
 TarHeader parse_tar_header(std::span<const std::byte> block);
 
 struct PaxRecords {
@@ -27,7 +27,7 @@ struct PaxRecords {
   bool sparse = false;
 };
 
-// "LENGTH KEY=VALUE\n" records. Throws std::invalid_argument.
+// Parses "LENGTH KEY=VALUE\n" records. Throws std::invalid_argument.
 PaxRecords parse_pax(std::string_view records);
 
 }  // namespace scaletrain::format

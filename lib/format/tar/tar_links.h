@@ -1,4 +1,5 @@
-// Links in a tar: GNU tar writes a file of several names once, and a hard link for each other name.
+// Resolves links in a tar: GNU tar stores a file with several names once, and a hard link for each
+// other name.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +12,22 @@
 namespace scaletrain::format {
 
 struct TarLink {
-  bool hard = false;   // or symbolic
-  std::string target;  // as stored: of a hard link the path of a member before it
+  bool hard = false;   // true: hard link; false: symbolic link
+  std::string target;  // as stored; for a hard link the path of an earlier member
 };
 
 class TarLinks {
  public:
-  // As for TarReader; all must outlive it.
+  // Arguments as for TarReader; all must outlive this object.
   TarLinks(const std::string& name, std::int64_t file_bytes, const ReadAt& read)
       : name_(name), file_bytes_(file_bytes), read_(read) {}
 
   // Returns the target of the member; nullopt if it is no link.
   std::optional<TarLink> link_of(const TarMember& member) const;
 
-  // The regular file that a hard link stands for, at its own place, under the link's path; nullopt
-  // for other links, and where no such file stands before it. The first call goes through all
-  // headers of the tar; 40 bytes for each member are kept then.
+  // Returns the regular file of a hard link, with its own offsets and the link's path; nullopt for
+  // other links, and if no such file precedes it. The first call reads all headers of the tar and
+  // keeps 40 bytes for each member.
   std::optional<TarMember> resolve(const TarMember& member, const TarLink& link);
 
  private:

@@ -11,6 +11,7 @@
 
 #include "lib/core/error.h"
 #include "lib/core/text/hash.h"
+#include "lib/core/text/lookup.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/key_set.h"
 #include "lib/format/tar/class_names.h"
@@ -39,12 +40,6 @@ std::optional<NameParts> sample_name_parts(std::string_view path) {
   return NameParts{path.substr(0, dot), path.substr(dot + 1)};
 }
 
-void lower(std::string& text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-}
-
 // Puts the members of one key together.
 class Grouping {
  public:
@@ -61,8 +56,7 @@ class Grouping {
   void add(TarMember& member, NameParts parts) {
     if (!open_ || parts.key != sample_.key) start(parts.key);
     if (is_excluded_) return;
-    std::string extension(parts.extension);
-    lower(extension);
+    std::string extension = core::lower_case(parts.extension);
     if (std::find(extensions_.begin(), extensions_.end(), extension) != extensions_.end()) {
       throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), "is there twice",
                             "names in a shard must differ: write it again");
@@ -263,9 +257,7 @@ std::optional<std::vector<std::uint64_t>> walk(TarStretch stretch, const std::st
 std::optional<SampleName> split_sample_name(std::string_view path) {
   const auto parts = sample_name_parts(path);
   if (!parts) return std::nullopt;
-  SampleName name{std::string(parts->key), std::string(parts->extension)};
-  lower(name.extension);
-  return name;
+  return SampleName{std::string(parts->key), core::lower_case(parts->extension)};
 }
 
 bool is_image_extension(std::string_view extension) {

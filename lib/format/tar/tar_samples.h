@@ -1,10 +1,9 @@
-// WebDataset samples in a tar: the members of one key, next to one another.
+// WebDataset samples in a tar: consecutive members with the same key.
 //
-// The key is the path up to the first dot of the file name, the rest is the extension
-// (lower-cased); names that start with a dot or have none are no part of a sample. A hard link to a
-// file before it, which has such a name too, is that file: its place is the file's. A sample is one
-// image (.jpg, .jpeg, .png, .webp, .rgb8) and one label (.cls); other extensions beside them are
-// left alone. A label is the number of a class, or a list of such numbers.
+// The key is the path up to the first dot of the file name; the rest, in lower case, is the
+// extension. Names that start with a dot or have none belong to no sample. A hard link to an
+// earlier such file counts as that file. A sample has one image (.jpg, .jpeg, .png, .webp, .rgb8)
+// and one label (.cls), which is a class number or a list of them; other extensions are ignored.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ struct SampleName {
   std::string extension;  // lower-case, without the first dot
 };
 
-// nullopt for a name that is no part of a sample.
+// Returns nullopt for a name that belongs to no sample.
 std::optional<SampleName> split_sample_name(std::string_view path);
 
 bool is_image_extension(std::string_view extension);
@@ -34,24 +33,24 @@ bool is_image_extension(std::string_view extension);
 struct TarSample {
   std::string key;
   TarMember image;
-  std::int64_t label = 0;         // -1: a list of classes, which a label may be too
+  std::int64_t label = 0;         // -1: a list of classes
   std::int64_t labels_begin = 0;  // start of a list's member (TarMember::begin)
 };
 
 // Error text for a key that occurs twice in a shard.
 inline constexpr const char* kKeyAgain = "the key is used again after another sample";
 
-// Calls `use` for every sample of the tar, in file order, but for those whose keys are in
-// `excluded` (sorted bytewise), whatever is wrong with them. Throws core::DataError naming file and
-// key: a key used again after another, a repeated extension, no image or two, no label or one that
-// is neither a whole number from 0 to 2^31 - 1 nor a list of them; and whatever TarReader throws.
-// Labels are where `rule` says; what comes back is how many incomplete samples it leaves out.
+// Calls `use` for every sample of the tar, in file order, except those whose keys are in `excluded`
+// (sorted bytewise), which may be invalid. Throws core::DataError naming file and key for a key
+// that is used again after another, a repeated extension, no image or two, a missing label, or one
+// that is neither an integer from 0 to 2^31 - 1 nor a list of them; also the errors of TarReader.
+// `rule` locates labels. Returns the number of incomplete samples that it skips.
 std::int64_t for_each_sample(const std::string& name, std::int64_t file_bytes, const ReadAt& read,
                              const std::function<void(const TarSample&)>& use,
                              std::span<const std::string> excluded = {},
                              const LabelRule& rule = {});
 
-// Byte range from the start of one member, or of the file, to that of another, or the file's end.
+// Byte range between the starts of two members, or to the start or end of the file.
 struct TarStretch {
   std::int64_t begin = 0, end = 0;
 };

@@ -1,5 +1,5 @@
-// tar files written member by member: POSIX ustar, with a pax header where a name is too long. The
-// bytes are a function of names and contents alone: no times, owners or modes of this machine.
+// Writes tar files member by member: POSIX ustar, with a pax header for long names. The bytes
+// depend only on names and contents: no times, owners or modes.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,18 @@ namespace scaletrain::format {
 
 class TarWriter {
  public:
-  // `sink` takes the file's bytes in order, in pieces of about a megabyte.
+  // `sink` receives the file's bytes in order, in pieces of about a megabyte.
   explicit TarWriter(std::function<void(std::span<const std::byte>)> sink);
 
-  // Appends a regular file. `path` is not empty and holds no NUL.
+  // Appends a regular file. `path` is not empty and has no NUL.
   void add(std::string_view path, std::string_view bytes);
 
-  // The two zero blocks that end a tar; nothing may be added afterwards.
+  // Writes the two zero blocks at the end; nothing may be added afterwards.
   void finish();
 
-  std::int64_t bytes() const { return bytes_; }  // so far, end marker not included before finish()
+  std::int64_t bytes() const {
+    return bytes_;
+  }  // bytes written so far; includes the end marker after finish()
 
   // Returns the number of bytes that add() appends for such a member.
   static std::int64_t member_bytes(std::string_view path, std::int64_t bytes);

@@ -1,4 +1,4 @@
-// NAME.tokens.json, what is known of the token files NAME-000000.bin and on beside it
+// NAME.tokens.json: describes the token files NAME-000000.bin and following beside it
 // (docs/reference/formats/tokens.md).
 #pragma once
 
@@ -18,18 +18,18 @@ struct TokenCard {
     std::string name;  // without folder
     std::int64_t tokens = 0;
     std::optional<std::int64_t> text_bytes;  // size of the text that was tokenized
-    std::int64_t without_loss = 0;           // tokens that its mask marks; 0: it has no mask
+    std::int64_t without_loss = 0;           // tokens that the mask excludes; 0: no mask
   };
 
   std::string tokenizer;         // "bytes", or the file's name and SHA-256
-  std::int64_t vocab_size = 0;   // tokens are less than this
+  std::int64_t vocab_size = 0;   // all tokens are less than this
   std::int64_t end_of_text = 0;  // the token that ends a document
   std::string layout = {};       // "raw", "llmc"
   std::int64_t token_bytes = 0;  // 2 or 4
   std::int64_t documents = 0, tokens = 0;
   std::vector<File> files = {};
 
-  // The entry of a file; nullptr where the card does not list it.
+  // Returns the entry of a file; nullptr if the card does not list it.
   const File* find(std::string_view name) const;
 };
 
@@ -37,10 +37,11 @@ struct TokenCard {
 // nullopt for a name without a number.
 std::optional<std::string> token_card_path(std::string_view token_file);
 
-// Throws core::DataError naming `place`: not JSON, a key that is missing, unknown or out of range.
+// Parses a card. Throws core::DataError naming `place` if it is not JSON, or if a key is missing,
+// unknown or out of range.
 TokenCard parse_token_card(std::string_view text, const std::string& place);
 
-// As the file holds it.
+// Returns the card as JSON for the file.
 nlohmann::ordered_json token_card_json(const TokenCard& card);
 
 }  // namespace scaletrain::format

@@ -14,35 +14,35 @@ namespace scaletrain::format {
 
 class TokenCards {
  public:
-  // The text of the card at a path; nullopt where there is none.
+  // Returns the text of the card at a path; nullopt if there is none.
   using ReadCard = std::function<std::optional<std::string>(const std::string& path)>;
 
   explicit TokenCards(ReadCard read) : read_(std::move(read)) {}
 
-  // The card of a file, which stays valid; nullptr where it has none. Throws core::DataError for a
-  // damaged one.
+  // Returns the card of a file, valid as long as this object; nullptr if it has none. Throws
+  // core::DataError for a damaged card.
   const TokenCard* card_of(const std::string& file);
 
-  // Takes in the next file of the set, which has so many tokens; each card is read once. Throws
-  // core::DataError: a damaged card; one without this file, with another number of tokens
-  // for it or with a mask that is not there; another tokenizer than that of the files before.
+  // Adds the next file of the set, with its number of tokens; each card is read once. Throws
+  // core::DataError for a damaged card; a card that lacks this file, has another number of tokens,
+  // or has a mask that is missing; or another tokenizer than in earlier files.
   void add(const std::string& file, std::int64_t tokens, bool has_mask);
 
-  // Throws core::RecipeError where a card has more tokens than the model's `vocab_size`.
+  // Throws core::RecipeError if a card has more tokens than the model's `vocab_size`.
   void check_vocabulary(std::int64_t vocab_size) const;
 
-  // The tokenizer of the set, as its cards name it; nullopt where no file has a card.
+  // Returns the tokenizer in the set's cards; nullopt if no file has a card.
   std::optional<std::string> tokenizer() const;
 
-  // The token that ends a document; nullopt where a file has no card.
+  // Returns the token that ends a document; nullopt if a file has no card.
   std::optional<std::int64_t> end_of_text() const;
 
   // Like end_of_text(), if the token is required: throws core::RecipeError naming the first file
   // without a card.
   std::int64_t needed_end_of_text() const;
 
-  // Bytes of text over tokens; nullopt where that is not known of every file, or where one has a
-  // mask: the tokens that carry a loss may have another length.
+  // Returns bytes of text per token; nullopt if unknown for a file, or if a file has a mask, since
+  // tokens with a loss may have another average length.
   std::optional<double> bytes_per_token() const;
 
  private:

@@ -1,8 +1,9 @@
 // Loss mask of a token file, for tokens without loss: SHARD.mask beside SHARD
 // (docs/reference/formats/tokens.md).
 //
-// 16 bytes of header, "stmask1" with a line feed and the number of tokens (64 bits, little-endian);
-// then a bit a token, the lowest of a byte first: 1 for a token without loss.
+// The header has 16 bytes: "stmask1" with a line feed, and the number of tokens (64 bits,
+// little-endian). A bit for each token follows, lowest bit of a byte first: 1 for a token without
+// loss.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +21,19 @@ inline constexpr std::int64_t kMaskHeaderBytes = 16;
 // Returns the path of a token file's mask: beside it, with ".mask" added to its name.
 std::string token_mask_path(std::string_view token_file);
 
-// The whole file; without_loss[i] is 1 where token i carries no loss, else 0.
+// Returns the file's bytes; without_loss[i] is 1 if token i has no loss, else 0.
 std::string encode_mask(std::span<const std::uint8_t> without_loss);
 
-// Throws core::DataError naming file and byte where `name` of `file_bytes` bytes is no mask of
-// `tokens` tokens: another header, another number, too short or too long.
+// Throws core::DataError naming file and byte if `name` of `file_bytes` bytes is not a mask of
+// `tokens` tokens: another header, number or size.
 void check_mask(const std::string& name, std::int64_t file_bytes, std::int64_t tokens,
                 const ReadAt& read);
 
-// out[i] becomes 1 where token `first` + i carries no loss, else 0.
+// Sets out[i] to 1 if token `first` + i has no loss, else to 0.
 void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& read);
 
-// True if the mask leaves a loss to any target in the windows of `context` tokens of `runs`. Stops
-// at the first one.
+// True if at least one target has a loss in the windows of `context` tokens of `runs`. Stops at the
+// first one.
 bool any_target(std::span<const TokenRun> runs, std::int64_t context, const ReadAt& read);
 
 // Error text and advice for a set whose masks leave no target at all.

@@ -1,5 +1,4 @@
-// Whole numbers of 8 bits with scales (lib/format/weights/weight_cast.h), read as the weights that
-// they stand for.
+// Reads 8-bit quantized weights (lib/format/weights/weight_cast.h) as fp32 values.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +11,12 @@
 
 namespace scaletrain::format {
 
-// "NAME_scale" of "NAME".
+// Returns "NAME_scale" for "NAME".
 std::string scale_name(const std::string& tensor);
 
 class ScaledTensor {
  public:
-  // Reads all of `out` from byte `offset` of a stored tensor on.
+  // Fills `out` from byte `offset` of a stored tensor on.
   using Read = std::function<void(const WeightTensor& tensor, std::span<std::byte> out,
                                   std::int64_t offset)>;
 
@@ -25,18 +24,18 @@ class ScaledTensor {
   // most one, which has the size of `values`.
   static bool fits(const WeightTensor& values, const WeightTensor& scales);
 
-  // They fit.
+  // fits(values, scales) must be true.
   ScaledTensor(WeightTensor values, WeightTensor scales);
 
-  // As it is read: F32.
+  // Returns the description of the tensor as it is read: F32.
   WeightTensor described() const;
 
-  // values * scales in fp32: those from byte `offset` of what is described on.
+  // Reads values * scales in fp32, from byte `offset` of the described tensor on.
   void read(std::span<std::byte> out, std::int64_t offset, const Read& stored) const;
 
  private:
   WeightTensor values_, scales_;
-  std::int64_t inner_ = 1;  // elements that have a scale together, one after the other
+  std::int64_t inner_ = 1;  // number of consecutive elements with one scale
 };
 
 }  // namespace scaletrain::format

@@ -1,5 +1,5 @@
-// The mean of several sets of weights: of the last checkpoints of a run, or of runs from one start
-// (Wortsman et al., Model soups, 2022).
+// Averages several sets of weights: the last checkpoints of a run, or runs from one start (Wortsman
+// et al., Model soups, 2022).
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace scaletrain::format {
 
-// The mean of each floating tensor, added up in doubles in the order of `sets` and rounded to its
-// type; a tensor of any other type is that of the first set. All tensors are in memory at once. At
-// least one set. Throws core::CheckpointError naming a tensor that one set has with another type or
-// shape, or does not have, and its file.
+// Averages each floating-point tensor in double precision, in the order of `sets`, and rounds to
+// its dtype; other tensors come from the first set. Needs at least one set and memory for all
+// tensors. Throws core::CheckpointError naming a tensor (and its file) that is missing in a set or
+// has another dtype or shape.
 std::vector<OwnedTensor> average_weights(const std::vector<const WeightSet*>& sets);
 
 }  // namespace scaletrain::format

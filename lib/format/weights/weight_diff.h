@@ -18,15 +18,15 @@ struct TensorDiff {
   // Dtype and shape in the first and the second set; "" and {} if the tensor is absent there.
   std::array<std::string, 2> dtypes;
   std::array<std::vector<std::int64_t>, 2> shapes;
-  std::int64_t elements = 0;   // number in one tensor, if both have its shape
-  std::int64_t differing = 0;  // elements of other values; NaN equals NaN
-  double largest = 0;          // maximum of |a - b|; infinite where only one is NaN or infinite
-  double relative = 0;         // ||a - b|| / ||a||, in doubles; infinite where ||a|| is 0
+  std::int64_t elements = 0;   // elements of the tensor, if both have the same shape
+  std::int64_t differing = 0;  // elements whose values differ; NaN equals NaN
+  double largest = 0;          // maximum of |a - b|; infinite if only one is NaN or infinite
+  double relative = 0;         // ||a - b|| / ||a|| in double precision; infinite if ||a|| is 0
 };
 
-// Every tensor of either set, by name. Dtypes may differ: values are compared as doubles. Dtypes
-// that cannot be read as doubles (float8, complex) are compared by bytes, and `largest` and
-// `relative` are infinite if those differ. Uses a few megabytes of memory at most.
+// Compares every tensor of either set, by name. Dtypes may differ: values are compared as doubles.
+// Dtypes that cannot be read as doubles (float8, complex) are compared by bytes, and `largest` and
+// `relative` are infinite if they differ. Uses at most a few megabytes of memory.
 std::vector<TensorDiff> diff_weights(const WeightSet& first, const WeightSet& second);
 
 }  // namespace scaletrain::format

@@ -1,4 +1,4 @@
-// The named tensors of one file of weights, whatever wrote it: safetensors or torch.save.
+// Reads the named tensors of a weight file: safetensors or torch.save.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct WeightTensor {
 struct WeightPart {
   std::string name;                 // "state_dict"
   std::string stripped;             // "module."
-  std::vector<std::string> others;  // keys with tensors that were left
+  std::vector<std::string> others;  // keys with tensors that are not used
 };
 
 class WeightFile {
@@ -33,15 +33,15 @@ class WeightFile {
   virtual const std::vector<WeightTensor>& tensors() const = 0;  // sorted by name
   virtual WeightPart part() const = 0;
 
-  // Reads bytes of a tensor of this file from its byte `offset` on into `out`, all of it; both are
-  // multiples of the element's size. One caller at a time.
+  // Reads bytes of a tensor, from byte `offset` on, until `out` is full; both are multiples of the
+  // element size. One caller at a time.
   virtual void read(const WeightTensor& tensor, std::span<std::byte> out,
                     std::int64_t offset) const = 0;
 };
 
-// Opens the file at `path` by its contents. `part` names what of a file of torch.save is meant, ""
-// for what is a model's (choose_pt_part). Throws core::CheckpointError naming the file and the rule
-// that it breaks, and where `part` is asked of a safetensors file.
+// Opens the file at `path`, recognized by its contents. `part` selects a part of a torch.save file,
+// "" the model's (choose_pt_part). Throws core::CheckpointError naming the file and the violated
+// rule, and if `part` is given for a safetensors file.
 std::unique_ptr<WeightFile> open_weight_file(const std::filesystem::path& path,
                                              const std::string& part);
 

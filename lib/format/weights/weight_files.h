@@ -21,20 +21,19 @@ struct WeightFiles {
   std::filesystem::path index;                      // maps each tensor to its file; "" without one
   std::map<std::string, std::string> file_of;       // file of each tensor in the index
   std::optional<std::filesystem::path> config;      // config.json beside the files
-  std::optional<std::filesystem::path> checkpoint;  // the checkpoint of ours that was taken
+  std::optional<std::filesystem::path> checkpoint;  // the scaletrain checkpoint that was selected
 };
 
 // `path` is
-//   a file: safetensors or torch.save's, or an index (model.safetensors.index.json);
-//   a checkpoint of ours, a run or its checkpoints folder: of the newest that is whole
-//   ema.safetensors where it has one, otherwise model.safetensors; damaged ones reported through
-//   `report`;
-//   another folder: the first that it has of model.safetensors, model.safetensors.index.json,
+//   a file: safetensors, torch.save, or an index (model.safetensors.index.json);
+//   a scaletrain checkpoint, a run or its checkpoints folder: ema.safetensors of the newest valid
+//   checkpoint if it has one, otherwise model.safetensors; damaged ones are passed to `report`;
+//   another folder: the first existing one of model.safetensors, model.safetensors.index.json,
 //   pytorch_model.bin, pytorch_model.bin.index.json; otherwise its only .safetensors, .pt, .pth,
-//   .ckpt or .bin file, where what Hugging Face's Trainer leaves (optimizer.pt, training_args.bin,
-//   ...) does not count.
-// Throws core::CheckpointError: nothing there, nothing to choose, several to choose from, a LoRA
-// adapter (PEFT), an index that makes no sense or names a file that is missing.
+//   .ckpt or .bin file, not counting files of Hugging Face's Trainer (optimizer.pt,
+//   training_args.bin, ...).
+// Throws core::CheckpointError if there is no such file, more than one candidate, a LoRA adapter
+// (PEFT), or an index that is invalid or lists a missing file.
 WeightFiles find_weight_files(const std::filesystem::path& path,
                               const std::function<void(const std::string&)>& report);
 

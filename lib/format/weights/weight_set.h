@@ -1,5 +1,5 @@
-// All named tensors that a path to weights means, wherever they lie. Whole numbers of 8 bits with
-// scales are the weights that they stand for (lib/format/weights/scaled_tensor.h).
+// All named tensors at a path to weights, in one file or several. 8-bit quantized tensors appear as
+// the weights that they stand for (lib/format/weights/scaled_tensor.h).
 #pragma once
 
 #include <filesystem>
@@ -18,9 +18,9 @@ namespace scaletrain::format {
 
 class WeightSet {
  public:
-  // Opens the files that find_weight_files gives for `path`, and `part` of each. Throws
-  // core::CheckpointError as these do; where a tensor is in two files, or an index names one that
-  // its file does not have.
+  // Opens the files of find_weight_files(path), and `part` of each. Throws core::CheckpointError as
+  // those functions do, if a tensor is in two files, or if an index lists a tensor that its file
+  // does not have.
   WeightSet(const std::filesystem::path& path, const std::string& part,
             const std::function<void(const std::string&)>& report);
 
@@ -28,10 +28,10 @@ class WeightSet {
   const WeightFiles& files() const { return files_; }
   const WeightPart& part() const { return part_; }  // part of the first file
 
-  // The tensor of that name; nullptr where there is none.
+  // Returns the tensor of that name; nullptr if there is none.
   const WeightTensor* find(const std::string& name) const;
 
-  // As WeightFile::read.
+  // Reads bytes of a tensor like WeightFile::read().
   void read(const WeightTensor& tensor, std::span<std::byte> out, std::int64_t offset = 0) const;
 
  private:

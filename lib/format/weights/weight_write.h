@@ -1,4 +1,4 @@
-// Tensors in memory, and the file that is made of them.
+// Reads tensors into memory and writes weight files.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ struct OwnedTensor {
   std::vector<std::byte> bytes;
 };
 
-// All of a tensor of `set`.
+// Reads all bytes of a tensor of `set`.
 OwnedTensor read_tensor(const WeightSet& set, const WeightTensor& tensor);
 
 // True if a name ends in .pt, .pth or .bin.
 bool is_pytorch_name(const std::filesystem::path& path);
 
-// Writes the new file `path`, synced: safetensors, or PyTorch's where `as_pt`.
+// Writes and syncs a new file `path`: safetensors, or torch.save's format if `as_pt`.
 void write_weights(core::Disk& disk, const std::filesystem::path& path, bool as_pt,
                    const std::vector<OwnedTensor>& tensors);
 

@@ -1,4 +1,4 @@
-// A mixture of experts of which each rank has some.
+// Expert parallelism: a mixture of experts in which each rank has some of the experts.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,22 +20,22 @@ class ExpertLayer {
   virtual std::int64_t experts() const = 0;
   // Makes the layer run only this rank's experts; each rank has the same number of them.
   virtual void divide(units::ExpertCut cut) = 0;
-  // Tensor-parallel experts: each of `ranks` ranks has a part of every expert, whose last product
-  // is row-parallel without a bias, and all of the rest; they run it on the same tokens. `sum` then
-  // adds up the answers once, after their weights: what the layer computes in between has on each
-  // rank its part of the gradients.
+  // Tensor-parallel experts: each of `ranks` ranks has a shard of every expert, whose last linear
+  // layer is row-parallel without a bias; all of them run it on the same tokens. `sum` then adds
+  // the weighted outputs once; gradients of intermediate values are partial on each rank.
   virtual void cut_experts(units::Exchange sum, int ranks) = 0;
-  // So many ranks have other tokens of the same sequences, as many each: what it makes of all of
-  // them passes `sum`, which adds up over these ranks, forward and backward.
+  // Context parallelism: `ranks` ranks have equally many other tokens of the same sequences. Values
+  // computed from all tokens pass through `sum`, which adds over these ranks, forward and backward.
   virtual void share_tokens(units::Exchange sum, int ranks) = 0;
 };
 
 // Applies an expert, by its number, to rows [rows, dim].
 using Answer = std::function<at::Tensor(std::size_t expert, const at::Tensor& rows)>;
 
-// The answers to `rows`, which are sorted by expert, `counts` of each: those of this rank's experts
-// to the rows of all ranks, and back. `answer` is called for each expert of this rank, with no rows
-// too, so that its weights have gradients on all ranks alike. Waits for the device.
+// Returns the experts' outputs for `rows`, which are sorted by expert with `counts` rows each:
+// sends rows to the ranks of their experts and the outputs back (all-to-all). Calls `answer` for
+// each local expert, also without rows, so that its weights have gradients on all ranks. Waits for
+// the device.
 at::Tensor answers_of_ranks(const at::Tensor& rows, const std::vector<std::int64_t>& counts,
                             const units::ExpertCut& cut, const Answer& answer);
 

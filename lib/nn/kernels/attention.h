@@ -1,5 +1,6 @@
-// Attention on a CPU, in fp32, without a matrix of all scores: for each head, a few queries at a
-// time (Dao and others, FlashAttention, 2022, whose backward computes the scores once more).
+// FlashAttention-style fp32 attention on a CPU without a matrix of all scores: processes a few
+// queries of a head at a time, and backward recomputes the scores (Dao et al., FlashAttention,
+// 2022).
 #pragma once
 
 #include <cstdint>
@@ -19,16 +20,16 @@ struct Rows {
 struct AttentionShape {
   std::int64_t tokens = 0;
   std::int64_t head_dim = 0;  // a multiple of kHeadDimStep
-  bool causal = false;        // token i sees the tokens up to i alone
+  bool causal = false;        // token i attends to tokens 0..i only
   float scale = 1;            // multiplies the scores
 };
 constexpr std::int64_t kHeadDimStep = 8;
 
-// Numbers of scratch memory that a head takes.
+// Returns the floats of scratch memory for a head.
 std::int64_t attention_scratch(const AttentionShape& shape);
 
-// One head: `output` = softmax(scale * queries keys^T) values, and `sums` of each token the
-// logarithm of what its softmax divides by. Only where core::has_avx2().
+// Computes one head: `output` = softmax(scale * queries keys^T) values; `sums` receives each
+// token's log of the softmax denominator. Needs core::has_avx2().
 void attention(const AttentionShape& shape, ConstRows queries, ConstRows keys, ConstRows values,
                Rows output, float* sums, float* scratch);
 

@@ -1,4 +1,4 @@
-// A number in bf16; the kernels of this folder compute them in fp32.
+// bf16 storage type; the kernels of this folder compute in fp32.
 #pragma once
 
 #include <cstdint>

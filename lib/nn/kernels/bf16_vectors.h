@@ -1,4 +1,4 @@
-// Sixteen numbers in bf16 at a time as floats, for functions with the instructions of
+// Loads and stores sixteen bf16 numbers as floats, for functions with the instructions of
 // SCALETRAIN_AVX512 into which all of this is inlined.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace scaletrain::nn::kernels {
 
 constexpr std::int64_t kWide = 16;
 
-// The lanes of the first `count` numbers.
+// Returns a mask of the first `count` lanes.
 [[gnu::always_inline, SCALETRAIN_AVX512]] inline __mmask16 first_lanes(std::int64_t count) {
   return count >= kWide ? 0xFFFF : static_cast<__mmask16>((1U << count) - 1);
 }

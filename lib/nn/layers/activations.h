@@ -1,4 +1,4 @@
-// Activations; on a CPU in fp32 by kernels of our own (lib/nn/kernels/activations.h).
+// Activations; on a CPU in fp32 with scaletrain's kernels (lib/nn/kernels/activations.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Products of so many outputs that a GPU's matrix units could not read a row of them at once.
+// Linear layers whose number of outputs is badly aligned for a GPU's matrix units.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,9 +10,8 @@ namespace scaletrain::nn {
 // that alignment (NVIDIA, Matrix Multiplication Background User's Guide).
 bool aligned_dense_takes(const at::Tensor& input, const at::Tensor& weight);
 
-// at::linear of weights that are widened by rows of zeros to a multiple of 64; the result
-// [..., out] is a part of a wider tensor. bias [out] or undefined. In the type that autocast asks
-// for.
+// Computes at::linear with weights padded by zero rows to a multiple of 64; the result [..., out]
+// is a view of a wider tensor. bias: [out] or undefined. Uses autocast's dtype.
 at::Tensor aligned_dense(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace scaletrain::nn

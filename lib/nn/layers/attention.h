@@ -8,13 +8,12 @@
 
 namespace scaletrain::nn {
 
-// Without tensors of its own: the projections around it are a model's, under the names that it has
-// for them.
+// Has no parameters: the projections around it belong to the model, under its own names.
 class Attention : public Drawing {
  public:
   struct Options {
     std::int64_t head_dim = 0;
-    bool causal = false;  // a token sees itself and those before it
+    bool causal = false;  // a token attends to itself and earlier tokens
     double dropout = 0;   // share of the attention weights dropped in training
   };
   explicit Attention(const Options& options) : options_(options) {}
@@ -23,11 +22,11 @@ class Attention : public Drawing {
   //   -> [batch, tokens, heads * head_dim]; the number of heads follows from the width.
   at::Tensor forward(const at::Tensor& qkv, const units::Context& context = {}) const;
 
-  // Queries [batch, heads, tokens, head_dim], keys and values alike or with fewer heads, each of
-  // which serves as many neighbouring queries (Ainslie et al., GQA, 2023)
-  //   -> [batch, tokens, heads * head_dim]. Where the context has a cache, what it holds of this
-  // layer stands before them; where it says what each token sees, that is it; where it says how the
-  // tokens of several ranks attend, that does it.
+  // Queries [batch, heads, tokens, head_dim]; keys and values of the same shape or with fewer
+  // heads, each of which serves several neighbouring query heads (Ainslie et al., GQA, 2023) ->
+  // [batch, tokens, heads * head_dim]. The context may have a KV cache, whose tokens come first; a
+  // mask, which replaces causal attention; or attention over the tokens of several ranks (context
+  // parallelism).
   at::Tensor forward(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                      const units::Context& context = {}) const;
 

@@ -1,4 +1,4 @@
-// Operators of the library of devices (lib/cuda), which LibTorch finds by name once that is open.
+// Operators of libscaletrain_cuda (lib/cuda), which LibTorch finds by name once it is loaded.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,12 +9,12 @@
 
 namespace scaletrain::nn {
 
-// True if scaletrain has kernels of its own for this dtype.
+// True if lib/cuda has kernels for this dtype.
 inline bool has_kernels_for(at::ScalarType type) {
   return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
 }
 
-// As operators take what may be left out.
+// Returns nullopt for an undefined tensor, as operators take optional arguments.
 inline std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
@@ -25,7 +25,7 @@ class DeviceOperator {
  public:
   constexpr explicit DeviceOperator(const char* name) : name_(name) {}
 
-  // False where the library is not open, or was built without kernels.
+  // Returns false if the library is not loaded or was built without kernels.
   bool exists() const { return find().has_value(); }
 
   template <class... Arguments>

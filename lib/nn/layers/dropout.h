@@ -1,4 +1,4 @@
-// Layers that draw random numbers, and where ranks that share a model draw different ones.
+// Layers that draw random numbers, with different draws on ranks that share a model.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,12 +9,12 @@
 
 namespace scaletrain::nn {
 
-// A layer that draws from the process's generator, which stands alike on all ranks that share a
-// model, since they draw alike.
+// A layer that draws from the process's generator, whose state is the same on all ranks that share
+// a model, since they make the same draws.
 class Drawing : public torch::nn::Module {
  public:
-  // It works on something else than the other ranks do: from here on it draws what belongs to
-  // `place`, this rank's number among them.
+  // Makes the layer draw other numbers than other ranks, which work on other data; `place` is this
+  // rank's number among them.
   void draw_apart(std::uint64_t place) { place_ = place; }
 
  protected:
@@ -24,8 +24,9 @@ class Drawing : public torch::nn::Module {
   std::optional<std::uint64_t> place_;
 };
 
-// While it lives the generator of `device` gives numbers of that place alone, a function of where
-// it stood; afterwards it stands alike on all ranks again. Without a place it does nothing.
+// While this object lives, the generator of `device` gives numbers of that place, computed from its
+// previous state; afterwards it has the same state on all ranks again. Does nothing without a
+// place.
 class DrawsApart {
  public:
   DrawsApart(std::optional<std::uint64_t> place, at::Device device);
@@ -36,10 +37,10 @@ class DrawsApart {
  private:
   bool apart_;
   at::Device device_;
-  std::uint64_t seed_ = 0;  // from before
+  std::uint64_t seed_ = 0;  // previous seed
 };
 
-// In training each number is zero with probability `rate`, and divided by 1 - rate where it stays.
+// In training each element is zero with probability `rate`, and divided by 1 - rate otherwise.
 class Dropout : public Drawing {
  public:
   explicit Dropout(double rate) : rate_(rate) {}

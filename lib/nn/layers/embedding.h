@@ -18,19 +18,19 @@ class Embedding : public Layer {
   // ids [...] int64, 0..rows-1 -> [..., dim].
   at::Tensor forward(const at::Tensor& ids) const;
 
-  // The scores of every row for each vector, by the same table: [..., dim] -> [..., rows]. It is
-  // the head of a language model with tied embeddings (Press and Wolf, Using the Output Embedding
-  // to Improve Language Models, 2016).
+  // Returns the score of every row for each vector, with the same table: [..., dim] -> [..., rows].
+  // This is the head of a language model with tied embeddings (Press and Wolf, Using the Output
+  // Embedding to Improve Language Models, 2016).
   at::Tensor scores(const at::Tensor& input) const;
 
-  // `count` rows from row `begin` on, [count, dim].
+  // Returns `count` rows from row `begin` on, [count, dim].
   at::Tensor rows(std::int64_t begin, std::int64_t count) const;
 
-  // Cut by its rows: forward() gives zeros for ids of other ranks' rows, which the exchange adds;
-  // scores() are of this rank's rows.
+  // Shards the table by rows: forward() gives zeros for rows of other ranks, and an all-reduce sums
+  // them; scores() returns those of this rank's rows.
   void cut_by(units::LayerCut cut) override { cut_ = std::move(cut); }
 
-  // Standard normal.
+  // Standard normal initialization.
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
 

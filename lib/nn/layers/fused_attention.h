@@ -1,18 +1,18 @@
-// Attention on a CPU in fp32 by a kernel of our own (lib/nn/kernels/attention.h): ATen's calls a
-// matrix product for each few queries, which costs more than it computes where heads are narrow.
+// Fused fp32 attention on a CPU (lib/nn/kernels/attention.h): ATen's version makes a matrix product
+// for every few queries, whose overhead dominates with small heads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace scaletrain::nn {
 
-// True if the kernel takes these: queries [batch, heads, tokens, head_dim]; keys and values of the
-// same shape or with fewer heads.
+// True if the kernel supports these: queries [batch, heads, tokens, head_dim]; keys and values of
+// the same shape or with fewer heads.
 bool fused_attention_takes(const at::Tensor& queries, const at::Tensor& keys,
                            const at::Tensor& values);
 
 // softmax(queries keys^T / sqrt(head_dim)) values, [batch, tokens, heads, head_dim]; with `causal`
-// a token sees itself and those before it.
+// a token attends to itself and earlier tokens.
 at::Tensor fused_attention(const at::Tensor& queries, const at::Tensor& keys,
                            const at::Tensor& values, bool causal);
 

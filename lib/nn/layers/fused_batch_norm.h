@@ -1,5 +1,5 @@
-// Batch normalisation in training, with the residual and the ReLU behind it, whose maps a GPU reads
-// and writes as seldom as it can (lib/cuda/batch_norm_kernels.h).
+// Fused batch normalization in training, with residual and ReLU, with few passes over GPU memory
+// (lib/cuda/batch_norm_kernels.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,10 +7,10 @@
 namespace scaletrain::nn {
 
 struct FusedBatchNorm {
-  at::Tensor residual = {};  // is added, if defined
-  bool relu = false;         // and then this
+  at::Tensor residual = {};  // added to the output, if defined
+  bool relu = false;         // applied last
   double eps = 1e-5, momentum = 0.1;
-  at::Tensor running_mean = {}, running_variance = {};  // are moved, if defined
+  at::Tensor running_mean = {}, running_variance = {};  // updated, if defined
 };
 
 // True if there are kernels for `input` [batch, channels, height, width], a residual of the same

@@ -1,6 +1,6 @@
-// Layer normalisation that a GPU reads its rows once for, and once more for all gradients
-// (lib/cuda/layer_norm_kernels.h): of a tensor, or of the sum of a residual stream and a branch,
-// with an output in the type that is wanted, such as a stream in fp32 and products in bf16.
+// Fused layer normalization on a GPU: reads its rows once forward and once for all gradients
+// (lib/cuda/layer_norm_kernels.h). Normalizes a tensor, or the sum of a residual stream and a
+// branch, with a separate output dtype, for example an fp32 stream and bf16 products.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,8 +25,8 @@ bool fused_layer_norm_takes(const at::Tensor& input, const at::Tensor& branch,
 at::Tensor fused_layer_norm(const at::Tensor& input, const LayerNormParameters& parameters,
                             at::ScalarType output);
 
-// The sum, rounded to the input's type, and its norm. Without a branch the sum is the input:
-// backward adds the gradients of both in the same pass.
+// Returns the sum, rounded to the input's dtype, and its norm. Without a branch the sum is the
+// input: backward adds the gradients of both in the same pass.
 SumAndNorm fused_sum_layer_norm(const at::Tensor& input, const at::Tensor& branch,
                                 const LayerNormParameters& parameters, at::ScalarType output);
 

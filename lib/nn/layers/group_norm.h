@@ -1,4 +1,4 @@
-// GroupNorm over the maps of an image: it depends on no other sample.
+// GroupNorm of feature maps, which is independent of other samples.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::nn {
 
-// Wu and He, Group Normalization, 2018: 32 groups of channels, or as many of them as divide the
-// channels (those of a MobileNet).
+// Wu and He, Group Normalization, 2018: 32 groups of channels, or the largest smaller number that
+// divides the channels (for MobileNet).
 class GroupNorm : public ImageNorm {
  public:
   GroupNorm(std::int64_t channels, double eps);

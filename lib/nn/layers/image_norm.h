@@ -1,4 +1,4 @@
-// The norm of a recipe's "norm" key.
+// Makes the normalization layer of a recipe's "norm" key.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace scaletrain::nn {
 
-// kind: "batch", "sync_batch" or "group" (lib/recipe/catalog/models.def). GroupNorm takes the eps
-// of `options`.
+// kind: "batch", "sync_batch" or "group" (lib/recipe/catalog/models.def). GroupNorm uses the eps of
+// `options`.
 std::shared_ptr<ImageNorm> make_image_norm(const std::string& kind, std::int64_t channels,
                                            const BatchNorm::Options& options = {});
 

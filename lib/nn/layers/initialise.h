@@ -1,4 +1,4 @@
-// The distributions that layers start from, as PyTorch's do.
+// Initial distributions of layers, as in PyTorch.
 #pragma once
 
 #include <ATen/core/Generator.h>

@@ -1,7 +1,7 @@
 // Base of layers, which define the initial values of their parameters.
 //
-// C++ modules have no hooks, so a layer of our own is the place where a layout's exchanges, another
-// number type or a split backward can stand without a model file knowing of them.
+// C++ modules have no hooks, so communication of a parallel layout, another dtype or a split
+// backward is added in a layer, without changes in model files.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -15,13 +15,13 @@ namespace scaletrain::nn {
 
 class Layer : public torch::nn::Module {
  public:
-  // Fills `logical`, the whole of this layer's parameter `name` ("weight") as a plain fp32 tensor
-  // on the CPU, as PyTorch's layer does, drawing from `generator` alone.
+  // Fills `logical`, the full parameter `name` ("weight") of this layer as an fp32 tensor on the
+  // CPU, as PyTorch's layer does, drawing only from `generator`.
   virtual void initialise(const std::string& name, const at::Tensor& logical,
                           at::Generator generator) const = 0;
 
-  // Its parameters were cut, so that this rank has a part of them. Throws core::InternalError for a
-  // layer that has no place for that.
+  // Call after the layer's parameters were replaced by local shards. Throws core::InternalError for
+  // a layer that does not support sharding.
   virtual void cut_by(units::LayerCut cut);
 };
 

@@ -20,9 +20,9 @@ class Linear : public Layer {
   explicit Linear(const Options& options);
   Linear(std::int64_t in, std::int64_t out) : Linear({.in = in, .out = out}) {}
 
-  const Options& options() const { return options_; }  // sizes are the local shard's
+  const Options& options() const { return options_; }  // sizes of the local shard
 
-  // Multiplies by this from here on.
+  // Replaces the matrix product.
   void multiply_by(units::LinearProduct product) { product_ = std::move(product); }
 
   // [..., in] -> [..., out].
@@ -30,10 +30,11 @@ class Linear : public Layer {
   // Returns forward() followed by ReLU.
   at::Tensor forward_relu(const at::Tensor& input) const;
 
-  // Cut by its outputs or, with an exchange, by its inputs: then the bias is whole and added once.
+  // Makes the layer column-parallel or, with an all-reduce, row-parallel: then the bias is
+  // replicated and added once.
   void cut_by(units::LayerCut cut) override;
 
-  // Uniform, by the number of inputs.
+  // Uniform initialization by the number of inputs, as PyTorch.
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
 

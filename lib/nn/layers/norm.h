@@ -10,7 +10,7 @@
 
 namespace scaletrain::nn {
 
-// Common parameters of norms: "weight" and "bias" [channels], which start as one and zero.
+// Common parameters of norms: "weight" and "bias" [channels], initialized to one and zero.
 class Norm : public Layer {
  public:
   explicit Norm(std::int64_t channels);
@@ -24,18 +24,18 @@ class Norm : public Layer {
 // Ba, Kiros and Hinton, Layer Normalization, 2016.
 class LayerNorm : public Norm {
  public:
-  // Under autocast the output is fp32, as LibTorch's is; but where this device has kernels of our
-  // own, and products alone read it, it has the type that these would cast it to.
+  // Under autocast the output is fp32, as LibTorch's; if lib/cuda has kernels for the device and
+  // only matrix products read the output, it has their dtype instead.
   enum class ReadBy { kProducts, kSums };
   LayerNorm(std::int64_t channels, double eps, ReadBy read_by = ReadBy::kProducts)
       : Norm(channels), eps_(eps), read_by_(read_by) {}
 
-  // [..., channels] -> the same, or what the exchange makes of it.
+  // [..., channels] -> the same shape, or the result of the layer's collective.
   at::Tensor forward(const at::Tensor& input) const;
 
-  // {input + branch, forward(input + branch)}, which a kernel of our own reads and writes at once;
-  // without a branch {input, forward(input)}. In a residual block what reads the stream after its
-  // norm reads this sum: the stream's gradient is then added where the norm's is computed.
+  // Returns {input + branch, forward(input + branch)} from one fused kernel; without a branch
+  // {input, forward(input)}. In a residual block, code after the norm continues with this sum, so
+  // that the stream's gradient is added in the norm's backward kernel.
   struct Sum {
     at::Tensor sum, output;
   };
@@ -57,7 +57,7 @@ class ImageNorm : public Norm {
   using Norm::Norm;
   virtual at::Tensor forward(const at::Tensor& input, const units::Context& context) = 0;
 
-  // relu(forward(input) + residual); an undefined residual is none.
+  // Returns relu(forward(input) + residual); `residual` may be undefined.
   virtual at::Tensor forward_relu(const at::Tensor& input, const units::Context& context,
                                   const at::Tensor& residual = {});
 };
@@ -72,12 +72,12 @@ class BatchNorm : public ImageNorm {
   explicit BatchNorm(std::int64_t channels) : BatchNorm(channels, Options{}) {}
   BatchNorm(std::int64_t channels, const Options& options);
 
-  // A norm whose weight is frozen stays in evaluation mode: it normalises by its running statistics
-  // and leaves them as they are.
+  // A norm with a frozen weight stays in evaluation mode: it uses its running statistics and does
+  // not change them.
   void train(bool on = true) override { Norm::train(on && weight_.requires_grad()); }
 
-  // In training it normalises by the batch, and moves its running statistics unless the unit runs
-  // again.
+  // In training it normalizes by the batch statistics and updates the running statistics, unless a
+  // unit is being recomputed.
   at::Tensor forward(const at::Tensor& input, const units::Context& context) override;
   at::Tensor forward_relu(const at::Tensor& input, const units::Context& context,
                           const at::Tensor& residual = {}) override;
@@ -87,7 +87,7 @@ class BatchNorm : public ImageNorm {
   at::Tensor mean_, variance_, batches_;
 
  private:
-  // Use the kernels of lib/nn/layers/fused_batch_norm.h, which must take the input.
+  // True if the kernels of lib/nn/layers/fused_batch_norm.h are used for this input.
   bool is_fused(const at::Tensor& input, const at::Tensor& residual) const;
   at::Tensor fused(const at::Tensor& input, const at::Tensor& residual, bool relu,
                    const units::Context& context);

@@ -1,4 +1,4 @@
-// Normalisation by the root of the mean square, without taking the mean away.
+// RMSNorm.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace scaletrain::nn {
 
-// "weight" [channels], which starts as one: x / sqrt(mean(x^2) + eps) * weight, over the channels
-// (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019, equation 4).
+// x / sqrt(mean(x^2) + eps) * weight over the channels (Zhang and Sennrich, Root Mean Square Layer
+// Normalization, 2019, equation 4); "weight" [channels] is initialized to one.
 class RmsNorm : public Layer {
  public:
   RmsNorm(std::int64_t channels, double eps);
 
-  // [..., channels] -> the same, or what the exchange makes of it.
+  // [..., channels] -> the same shape, or the result of the layer's collective.
   at::Tensor forward(const at::Tensor& input) const;
   void cut_by(units::LayerCut cut) override { after_ = std::move(cut.after); }
 

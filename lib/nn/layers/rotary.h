@@ -1,5 +1,5 @@
-// Rotary position embedding: queries and keys are turned by angles that grow with the position, so
-// that their products depend on how far apart two tokens are.
+// Rotary position embedding (RoPE): rotates queries and keys by angles that grow with the position,
+// so that their products depend on the distance of two tokens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 
 namespace scaletrain::nn {
 
-// How angles are stretched for sequences longer than those of the original training.
+// Scaling of angles for sequences longer than in the original training.
 struct RotaryScaling {
   enum class Kind {
     kNone,
@@ -24,8 +24,8 @@ struct RotaryScaling {
   std::int64_t original = 8192;
 };
 
-// Without tensors of a model: one is shared by all blocks. Su et al., RoFormer, 2021, section 3.2,
-// with the halves of a head as pairs, as Hugging Face stores Llama.
+// Has no parameters and is shared by all blocks. Su et al., RoFormer, 2021, section 3.2, with the
+// halves of a head as pairs, as Hugging Face stores Llama.
 class Rotary {
  public:
   struct Options {
@@ -36,10 +36,10 @@ class Rotary {
   };
   explicit Rotary(const Options& options);
 
-  // [batch, heads, tokens, head_dim], the first token at position `first` -> the same, in its type;
-  // first + tokens is `positions` at most.
+  // [batch, heads, tokens, head_dim] -> the same shape and dtype; the first token is at position
+  // `first`, and first + tokens is at most `positions`.
   at::Tensor forward(const at::Tensor& input, std::int64_t first = 0);
-  // The tokens stand at `places` [tokens] int64.
+  // Overload for tokens at positions `places` [tokens] int64.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& places);
 
  private:

@@ -1,11 +1,11 @@
-// Products of linear layers that are small: what a call costs counts there, not what it computes.
+// Matrix products of small linear layers, where the overhead of a call dominates.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace scaletrain::nn {
 
-// True if small_dense() takes these: contiguous fp32 on a CPU. at::linear takes all.
+// True if small_dense() supports these: contiguous fp32 on a CPU. at::linear supports all.
 bool small_dense_takes(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 // input [..., in], weight [out, in], bias [out] or undefined -> [..., out], with `relu` 0 where

@@ -1,4 +1,4 @@
-// Channels weighed by what the whole map shows.
+// Squeeze-and-excitation: scales channels by factors computed from the complete map.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Softmax cross-entropy that a GPU reads its logits once for, and once more for their gradients
-// (lib/cuda/cross_entropy_kernels.h): nothing of their size is written but these.
+// Fused softmax cross-entropy on a GPU: reads the logits once forward and once for their gradients
+// (lib/cuda/cross_entropy_kernels.h), and writes nothing else of that size.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@ namespace scaletrain::nn {
 // fp32, fp16 or bf16, with class numbers as targets.
 bool fused_cross_entropy_takes(const at::Tensor& logits, const at::Tensor& targets);
 
-// The sum over the rows, 0-dim fp32; a target of -100 adds nothing.
+// Returns the sum over the rows, 0-dim fp32; rows with target -100 add nothing.
 at::Tensor fused_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
 }  // namespace scaletrain::nn

@@ -1,5 +1,5 @@
-// The decoder of Llama's family: all but what a block does to each token by itself, which is a
-// dense MLP in Llama and a mixture of experts in Mixtral.
+// Decoder of Llama and Mixtral. Their feed-forward part differs: a dense MLP in Llama, a mixture of
+// experts in Mixtral.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct LlamaConfig {
 // Reads the configuration from a recipe. Throws core::RecipeError for heads of an odd width.
 LlamaConfig llama_config(const recipe::Model& model);
 
-// A linear layer as the family has them: without a bias.
+// Makes a linear layer without a bias, as these models use.
 std::shared_ptr<Linear> make_projection(std::int64_t in, std::int64_t out);
 
 // Feed-forward part of a block, after its second norm.
 class FeedForward : public torch::nn::Module {
  public:
-  // `flow`[0] [batch, tokens, dim] -> what the block adds to the tokens; and what else goes from
-  // one block to the next.
+  // Takes `flow`[0] [batch, tokens, dim]; returns the block's addition to the residual stream, and
+  // the other values that flow from block to block.
   virtual units::Flow forward(units::Flow flow, const units::Context& context) = 0;
 };
 
@@ -50,7 +50,7 @@ class Llama : public Model {
   Llama(const LlamaConfig& config, const FeedForwards& feed_forwards);
 
   std::vector<units::Unit> units() override;
-  // As Hugging Face's _init_weights().
+  // Initialises like Hugging Face's _init_weights().
   void initialise(const std::string& name, const at::Tensor& logical,
                   at::Generator generator) const override;
   // Tensor-parallel rules of all layers of Llama.
@@ -60,7 +60,7 @@ class Llama : public Model {
  private:
   std::int64_t heads_, head_dim_;
   std::shared_ptr<LlamaTrunk> trunk_;
-  std::shared_ptr<Linear> head_;  // null: the embedding is the head
+  std::shared_ptr<Linear> head_;  // null: tied to the embedding
 };
 
 }  // namespace scaletrain::nn

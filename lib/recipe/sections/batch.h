@@ -1,4 +1,4 @@
-// How many samples at a time.
+// Batch size and gradient accumulation.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace scaletrain::recipe {
 
-// Why "auto" is refused on a CPU without memory_mb, and what to do.
+// Error text and remedy for "auto" on a CPU without memory_mb.
 inline constexpr const char* kNoEndOnCpu = R"("auto" has no end on a CPU, which shares its memory)";
 inline constexpr const char* kEndOnCpu =
     R"(add "memory_mb": N, what the tensors of a rank may take)";
 
 struct Batch {
-  std::int64_t per_device = 32;  // 0: "auto", the most that fit (lib/train/tune/batch_search.h)
+  std::int64_t per_device = 32;  // 0: "auto", the largest that fits (lib/train/tune/batch_search.h)
   std::optional<std::int64_t> accumulate;      // either this
   std::optional<std::int64_t> global;          // or this
   std::optional<std::int64_t> memory_mb = {};  // memory of a step's tensors with "auto"
@@ -24,23 +24,23 @@ struct Batch {
   bool is_automatic() const { return per_device == 0; }
 };
 
-// One global batch, resolved for a number of ranks that read; per_device and accumulate are 0 as
-// long as they are to be found.
+// Global batch, resolved for a number of data-parallel ranks; per_device and accumulate are 0 until
+// "auto" has found them.
 struct BatchPlan {
   std::int64_t per_device = 0, accumulate = 0, global = 0;
-  std::optional<core::BatchRamp> ramp = {};  // the steps before have smaller ones
+  std::optional<core::BatchRamp> ramp = {};  // earlier steps have smaller batches
 
   core::BatchSizes sizes() const { return core::BatchSizes(global, ramp); }
-  // Micro-steps of a step of `batch` samples; per_device is known.
+  // Returns the micro-steps of a step of `batch` samples; per_device must be known.
   std::int64_t micro_steps(std::int64_t batch) const { return batch * accumulate / global; }
 };
 
-// The plan for `readers` data coordinates (lib/core/plan/mesh_plan.h). Throws core::RecipeError
-// ("/batch/global: ...") where the global batch, or a number of its ramp, is not a multiple of
-// per_device * readers, or with "auto" of the readers, naming the nearest sizes that would fit.
+// Returns the plan for `readers` data-parallel ranks (lib/core/plan/mesh_plan.h). Throws
+// core::RecipeError ("/batch/global: ...") naming the nearest valid sizes if the global batch, or a
+// size of its ramp, is not a multiple of per_device * readers (of readers with "auto").
 BatchPlan divide_batch(const Batch& batch, int readers);
 
-// Throws core::RecipeError where an epoch of `samples` has no step of the plan's global batch.
+// Throws core::RecipeError if an epoch of `samples` samples has no complete step.
 void check_epoch_of(const BatchPlan& plan, std::int64_t samples);
 
 TypePtr describe(Batch& value);

@@ -1,4 +1,4 @@
-// Checkpoints that are kept for a resume.
+// Checkpointing: interval, retention, best checkpoint, copies.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,33 @@
 
 namespace scaletrain::recipe {
 
-// Measure that makes one checkpoint better than another.
+// Selects the best checkpoint.
 struct Best {
   std::string metric;  // a measure of the task (lib/recipe/catalog/tasks.def); "": its first
-  std::string mode;    // "max", "min"; "": what is better by the measure itself
-  // Whose measure it is: "model", what is trained, or its "ema"; "": the ema's where there is one.
+  std::string mode;    // "max", "min"; "": the measure's own direction
+  // Weights that are measured: "model", the trained ones, or "ema"; "": "ema" if the recipe has
+  // one.
   std::string weights;
 };
 
 // Peer checkpoints: copies of each checkpoint in the memory of other nodes.
 struct Replicate {
-  std::int64_t nodes = 1;  // so many behind the one that writes, in a ring
+  std::int64_t nodes = 1;  // number of other nodes that hold a copy: the next ones in a ring
 };
 
 struct Checkpoint {
   Duration every{Duration::Unit::kEpochs, 1};
-  bool automatic = false;  // "every": "auto", by what a save costs and how often a run fails
-  double mtbf_hours = 24;  // then: from one failure to the next, on average
-  bool async = true;       // written while training goes on
+  bool automatic = false;  // "every": "auto", from the cost of a save and the rate of failures
+  double mtbf_hours = 24;  // with "auto": mean time between failures
+  bool async = true;       // asynchronous: training continues during the write
   std::string on_failure = "stop";  // "stop", "continue"
-  std::string writers = "auto";     // ranks that write it: "auto", "rank_0", "all"
+  std::string writers = "auto";     // writing ranks: "auto", "rank_0", "all"
   std::int64_t keep_last = 3;
   std::int64_t keep_best = 1;
-  std::optional<Duration> keep_every = {};  // for ever; in steps or epochs
-  std::optional<double> keep_hours = {};    // younger ones stay
-  std::string mirror = {};   // a second place: a folder or s3://BUCKET/PREFIX; "": none
-  bool incremental = false;  // files whose tensors did not change are those of the one before
+  std::optional<Duration> keep_every = {};  // kept permanently at this interval; in steps or epochs
+  std::optional<double> keep_hours = {};    // younger checkpoints are kept
+  std::string mirror = {};   // second place for copies: a folder or s3://BUCKET/PREFIX; "": none
+  bool incremental = false;  // unchanged files are hard-linked from the previous checkpoint
   std::optional<Replicate> replicate = {};
   Best best;
 
@@ -48,18 +49,19 @@ struct Checkpoint {
 
 TypePtr describe(Checkpoint& value);
 
-// The best is chosen by something that `task` measures, of weights that there are.
+// Checks that `task` measures what selects the best checkpoint, for weights that exist.
 void check_best(const Best& best, const TaskRow& task, bool has_ema, const Node& tree,
                 Problems& problems);
 
-// A second place does not lie in `output`, with which it would be lost, nor that in it.
+// Checks that the second place is not inside `output`, with which it would be lost, nor the other
+// way round.
 void check_mirror(const std::string& mirror, const std::string& output, const Node& tree,
                   Problems& problems);
 
-// Fills in what follows from the task.
+// Fills in defaults that depend on the task.
 void complete(Best& best, const TaskRow& task);
 
-// A key that names a measure, and whether `task` has it; "" stands for none.
+// Type of a key that names a measure of the task; "" is none.
 TypePtr measure_name(std::string& value);
 void check_measure(const std::string& name, const TaskRow& task, const Node& node,
                    const std::string& pointer, Problems& problems);

@@ -1,4 +1,4 @@
-// Limits the gradients.
+// Gradient clipping.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace scaletrain::recipe {
 
-// Exactly one of them.
+// Exactly one member is set.
 struct Clip {
   std::optional<double> norm;      // largest L2 norm of all gradients as one vector
   std::optional<double> value;     // largest size of each element

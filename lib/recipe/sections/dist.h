@@ -1,4 +1,4 @@
-// How the ranks of a job exchange tensors.
+// Communication between ranks.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace scaletrain::recipe {
 
 struct Dist {
-  std::string cpu = "auto";  // "auto", "gloo", "shm": what exchanges the tensors of CPUs
+  std::string cpu = "auto";  // backend for CPU tensors: "auto", "gloo", "shm"
 };
 
 TypePtr describe(Dist& value);

@@ -1,4 +1,4 @@
-// When training ends because it gets no better.
+// Early stopping.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace scaletrain::recipe {
 
 struct EarlyStopping {
-  std::string metric;         // a measure of the task; "": that of /checkpoint/best
-  std::int64_t patience = 5;  // validations that may be no better, one after the other
+  std::string metric;         // a measure of the task; "": the one of /checkpoint/best
+  std::int64_t patience = 5;  // consecutive validations without improvement
   double min_delta = 0;       // smallest improvement of a validation
 };
 
 TypePtr describe(std::optional<EarlyStopping>& value);
 
-// `task` measures what it goes by.
+// Checks that `task` has the measure.
 void check(const std::optional<EarlyStopping>& stopping, const TaskRow& task, const Node& tree,
            Problems& problems);
 

@@ -1,4 +1,4 @@
-// Running means of the weights beside those that are trained.
+// Exponential moving averages (EMA) of the weights.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace scaletrain::recipe {
 
-// EMA of the weights: lib/optim/mean.h. A mean for each decay; the first one is the run's ema.
+// EMA of the weights (lib/optim/mean.h), one for each decay; the first one is the run's "ema".
 struct Ema {
-  std::vector<double> decay{0.9999};  // share of itself that the mean keeps at an update
-  bool warmup = false;                // it keeps less at first
-  std::int64_t every = 1;             // steps from one update to the next
+  std::vector<double> decay{0.9999};  // share that the average keeps at an update
+  bool warmup = false;                // smaller decay at first
+  std::int64_t every = 1;             // steps between updates
 };
 
 TypePtr describe(std::optional<Ema>& value);
 
-// Checks that the optimizer is not a mean of the weights itself.
+// Checks that the optimizer does not average the weights itself.
 void check(const std::optional<Ema>& ema, const Optimizer& optimizer, const Node& tree,
            Problems& problems);
 

@@ -21,6 +21,8 @@ bool exports_to(const Log& log, std::string_view tracker) {
 
 }  // namespace
 
+bool Log::writes_images() const { return images.value_or(exports_to(*this, "tensorboard")); }
+
 TypePtr describe(Log& value) {
   auto keys = std::make_unique<Object>();
   keys->add("every", duration(value.every, any_unit()),
@@ -33,7 +35,18 @@ TypePtr describe(Log& value) {
            "port.")
       .add("textfile_folder", path(value.textfile_folder),
            "Folder for the Prometheus textfile, as node_exporter reads it. Default: "
-           "OUTPUT/export.");
+           "OUTPUT/export.")
+      .add("images", optional(value.images, [](bool& images) { return flag(images); }),
+           "Pictures of the first training batch and of the most confident mistakes of each "
+           "validation, in OUTPUT/media. For image tasks. Default: true with \"tensorboard\" in "
+           "log.to, otherwise false.")
+      .add("histograms",
+           optional(value.histograms,
+                    [](Duration& interval) {
+                      return duration(interval, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
+                    }),
+           "Interval of the histograms of weights and gradients in OUTPUT/histograms.jsonl, for "
+           "example {\"steps\": 100}. Needs all parameters on rank 0. Default: none.");
   return keys;
 }
 

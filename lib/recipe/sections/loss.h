@@ -13,13 +13,13 @@ namespace scaletrain::recipe {
 struct Loss : Component {
   double label_smoothing = 0;
   std::vector<double> class_weights;  // per class; empty: all equal
-  std::int64_t chunk = 0;             // tokens whose logits are there at a time; 0: all of them
+  std::int64_t chunk = 0;             // tokens whose logits are in memory at a time; 0: all
 };
 
 TypePtr describe(Loss& value);
 
-// `task` can be learned by it, of `classes` classes each has a weight where any has, and chunks are
-// of tokens.
+// Checks that the loss suits `task`, that class weights match `classes`, and that only token tasks
+// use chunks.
 void check(const Loss& loss, const TaskRow& task, std::int64_t classes, const Node& tree,
            Problems& problems);
 

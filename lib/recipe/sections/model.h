@@ -19,7 +19,7 @@ struct Model : Component {
   std::int64_t in_channels = 3;     // image channels: 3, or 1 for luma
   std::optional<Weights> weights;   // initial weights
   std::vector<std::string> freeze;  // patterns (lib/core/text/glob.h) of parameters not trained
-  bool linear_probe = false;        // nothing but the head is trained
+  bool linear_probe = false;        // trains only the head
   CatalogPtr catalog = built_in_catalog();  // catalog of its row
 
   // Returns the row of the model's name.
@@ -31,7 +31,8 @@ TypePtr describe(Model& value);
 // Checks that images have 1 or 3 channels.
 void check_channels(const Model& model, const Node& tree, Problems& problems);
 
-// How many units it has; nullopt where its row does not say it, and only its worker knows.
+// Returns the number of units; nullopt if the model's row does not give it and only its worker
+// knows.
 std::optional<std::int64_t> units_of(const Model& model);
 
 // True if the model's samples are windows of tokens: it has a "vocab_size" and "positions".
@@ -40,7 +41,7 @@ bool reads_tokens(const Model& model);
 // True if the model has BatchNorm, which keeps running statistics.
 bool uses_batch_norm(const Model& model);
 
-// A size of images, and the key that says so.
+// An image size, and the recipe key that sets it.
 struct WrittenSize {
   std::int64_t size = 0;
   const char* pointer = "/data/image_size";
@@ -49,8 +50,7 @@ struct WrittenSize {
 // Checks images of this size against the rules of the model's row.
 void check_image_size(const Model& model, WrittenSize images, const Node& tree, Problems& problems);
 
-// A sentence for a person whose BatchNorm sees less than the batch that the step is made of; "" for
-// anybody else.
+// Returns advice if BatchNorm sees a smaller batch than the one of a step; "" otherwise.
 std::string batch_norm_advice(const Model& model, const BatchPlan& plan);
 
 // True if its BatchNorm cannot compute a deviation from a single sample.

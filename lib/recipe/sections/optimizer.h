@@ -1,4 +1,4 @@
-// How the weights are changed.
+// Optimizer settings.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace scaletrain::recipe {
 
-// Parameters that are trained otherwise; one that several fit belongs to the first of them.
+// Parameters with other settings; a parameter that matches several groups belongs to the first.
 struct OptimizerGroup {
-  std::string match;                   // a pattern (lib/core/text/glob.h) of their names
-  double lr_scale = 1;                 // their lr over what it would be
-  std::optional<double> weight_decay;  // theirs, norms and biases among them
+  std::string match;                   // name pattern (lib/core/text/glob.h)
+  double lr_scale = 1;                 // factor of the learning rate
+  std::optional<double> weight_decay;  // weight decay, also of norms and biases
 };
 
 struct Optimizer : Component {
@@ -23,19 +23,19 @@ struct Optimizer : Component {
   double weight_decay = 0;
   std::optional<double> weight_decay_end;  // weight_decay at the end of training
   bool decay_norm_and_bias = false;        // weight decay for norms and biases too
-  double layer_decay = 1;  // lr of each layer over that of the next one towards the head
-  std::optional<std::int64_t> lr_base_batch;  // lr is multiplied by global batch / this
-  std::string lr_scaling = "linear";          // or by the "sqrt" of that
+  double layer_decay = 1;  // learning rate of each layer relative to the next one towards the head
+  std::optional<std::int64_t> lr_base_batch;  // scales lr by global batch / lr_base_batch
+  std::string lr_scaling = "linear";          // or "sqrt": by the square root of that factor
   std::vector<OptimizerGroup> groups;
-  bool centralize_gradients = false;  // each output's gradient gets a mean of 0
+  bool centralize_gradients = false;  // subtracts the mean of each output's gradient
 };
 
 TypePtr describe(Optimizer& value);
 
-// True if it evaluates and saves a mean of the weights itself.
+// True if the optimizer evaluates and saves averaged weights (schedule-free).
 bool is_mean_of_weights(const Optimizer& optimizer);
 
-// No two groups have one pattern.
+// Checks that patterns of groups are unique.
 void check(const Optimizer& optimizer, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -1,4 +1,4 @@
-// A learning rate that falls where the validations get no better.
+// Reduces the learning rate when validations stop improving (ReduceLROnPlateau).
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@ namespace scaletrain::recipe {
 
 // Plateau schedule of the learning rate: lib/train/rules/plateau.h.
 struct Plateau {
-  std::string metric;          // a measure of the task; "": that of /checkpoint/best
-  double factor = 0.1;         // factor of a drop
-  std::int64_t patience = 10;  // validations that may be no better, one after the other
-  double threshold = 1e-4;     // a validation is better by this share of the best
-  std::int64_t cooldown = 0;   // validations after a drop that are not counted
-  double min_lr = 0;           // the learning rate falls no lower
+  std::string metric;          // a measure of the task; "": the one of /checkpoint/best
+  double factor = 0.1;         // factor of a reduction
+  std::int64_t patience = 10;  // consecutive validations without improvement
+  double threshold = 1e-4;     // smallest relative improvement
+  std::int64_t cooldown = 0;   // validations ignored after a reduction
+  double min_lr = 0;           // lower limit of the learning rate
 };
 
 TypePtr describe(Plateau& value);
 
-// `task` measures what it goes by.
+// Checks that `task` has the measure.
 void check(const Plateau& plateau, const TaskRow& task, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

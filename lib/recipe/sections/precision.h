@@ -1,4 +1,4 @@
-// In which numbers the model computes.
+// Compute dtype (mixed precision).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// A trace of some steps.
+// Profiler: traces some steps.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace scaletrain::recipe {
 
-// Steps of a process, as a resume has its own (lib/train/rules/profile.h).
+// Steps are counted from the start of the process, also after a resume (lib/train/rules/profile.h).
 struct Profile {
-  std::int64_t after = 10;  // so many that are not in it
-  std::int64_t steps = 3;   // so many that are
+  std::int64_t after = 10;  // steps before the trace
+  std::int64_t steps = 3;   // steps in the trace
 };
 
 TypePtr describe(std::optional<Profile>& value);

@@ -1,4 +1,4 @@
-// Activation checkpointing: units whose activations backward computes again.
+// Activation checkpointing: units whose activations backward recomputes.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace scaletrain::recipe {
 
-// Exactly one of the four says which.
+// Exactly one member is set.
 struct Recompute {
   std::optional<std::string> units;   // "none", "all"
-  std::optional<std::int64_t> every;  // the first of so many, again and again
-  std::vector<std::string> match;     // patterns (lib/core/text/glob.h) of their names
-  // Megabytes that activations may take: as few as keep to it (lib/engine/recompute_budget.h).
+  std::optional<std::int64_t> every;  // the first of every so many units
+  std::vector<std::string> match;     // name patterns (lib/core/text/glob.h)
+  // Memory limit of activations in megabytes; as few units as possible are recomputed
+  // (lib/engine/recompute_budget.h).
   std::optional<std::int64_t> budget_mb = {};
 
   bool is_none() const { return units == "none"; }

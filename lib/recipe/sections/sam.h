@@ -1,4 +1,4 @@
-// Gradients from where the loss is highest nearby.
+// Sharpness-aware minimization (SAM).
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace scaletrain::recipe {
 
-// Sharpness-aware minimisation (lib/optim/sam.h).
+// Options of SAM (lib/optim/sam.h).
 struct Sam {
-  double rho = 0.05;      // radius of what is nearby
-  bool adaptive = false;  // the radius is in units of each weight's size
+  double rho = 0.05;      // radius of the neighbourhood
+  bool adaptive = false;  // true: radius relative to each weight's magnitude
 };
 
 TypePtr describe(std::optional<Sam>& value);

@@ -1,4 +1,4 @@
-// How the learning rate changes.
+// Learning rate schedule.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@ namespace scaletrain::recipe {
 
 struct Schedule {
   std::optional<Duration> warmup;
-  double warmup_from = 0;               // first learning rate over lr; 0: one step's share of lr
+  double warmup_from = 0;  // first learning rate relative to lr; 0: one step's share of lr
   std::string warmup_shape = "linear";  // or "exponential"
   Component decay;                      // schedules.def
-  std::optional<Duration> cooldown;     // at the end, with the decay's last learning rate
-  std::optional<Plateau> plateau;       // further factor of the rate
-  std::string by = "step";              // or "epoch": the decay moves only where an epoch begins
+  std::optional<Duration> cooldown;     // final phase at the decay's last learning rate
+  std::optional<Plateau> plateau;       // additional plateau schedule
+  std::string by = "step";  // or "epoch": the decay changes only at the start of an epoch
 };
 
 TypePtr describe(Schedule& value);

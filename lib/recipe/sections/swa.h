@@ -1,4 +1,4 @@
-// The equal mean of the weights from some step on.
+// Stochastic weight averaging (SWA): equal average of the weights from some step on.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace scaletrain::recipe {
 
-// Stochastic weight averaging (lib/optim/mean.h, lib/optim/swa_lr.h).
+// Options of SWA (lib/optim/mean.h, lib/optim/swa_lr.h).
 struct Swa {
   std::optional<Duration> start;  // start of averaging; default: 3/4 of training
   Duration every{Duration::Unit::kEpochs, 1};

@@ -1,4 +1,4 @@
-// Pretrained weights, which a model starts from in place of its initialisation.
+// Pretrained weights.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 namespace scaletrain::recipe {
 
 struct Weights {
-  std::string path;  // absolute: what find_weight_files (lib/format/weights/weight_files.h) takes
-  std::string part;  // part of a file of torch.save (lib/format/pt/pt_part.h); "": the model's
-  bool new_head = false;  // the head stays as initialised, whether the file has one or not
-  // Patterns (lib/core/text/glob.h) of names: the model's that the file may lack, and the file's
-  // that the model may lack.
+  std::string path;       // absolute; for find_weight_files() (lib/format/weights/weight_files.h)
+  std::string part;       // part of a torch.save file (lib/format/pt/pt_part.h); "": automatic
+  bool new_head = false;  // keeps the head's random initialization, even if the file has a head
+  // Name patterns (lib/core/text/glob.h) of tensors: of the model that the file may lack, and of
+  // the file that the model may lack.
   std::vector<std::string> allow_missing, allow_unused;
-  // Keys of the model, as patterns, that may differ from those that the weights were trained with
+  // Patterns of model keys that may differ from the ones the weights were trained with
   // (lib/exchange/weights_model.h).
   std::vector<std::string> allow_other;
 };

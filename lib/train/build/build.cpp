@@ -9,6 +9,7 @@
 #include "lib/core/job/local_address.h"
 #include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/device.h"
+#include "lib/local_sgd/make_replicas.h"
 #include "lib/parallel/compress/bucket.h"
 #include "lib/recipe/apart.h"
 #include "lib/train/build/initial_weights.h"
@@ -30,6 +31,7 @@
 #include "lib/train/run/sharded_optimizer.h"
 #include "lib/train/run/stages.h"
 #include "lib/train/state/own_state.h"
+#include "lib/train/state/replica_states.h"
 #include "lib/train/state/resume.h"
 
 namespace scaletrain::train {
@@ -58,12 +60,17 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   return group;
 }
 
+double grace_seconds(const core::WorkerEnv& env) {
+  constexpr double kUsual = 30;
+  return env.grace_s > 0 ? env.grace_s : kUsual;
+}
+
 void place(Run& run) {
   std::vector<units::Unit> units =
       units_of_part(run.recipe, *run.mesh, {run.learner.model, run.learner.parts}, *run.task);
   share_tokens(*run.learner.model, *run.mesh);
   run.pipeline = make_pipeline(run, units);
-  run.placement = make_placement(run, units);
+  run.placement = make_placement(run, units, !run.recipe.sync.is_rare());
   at::Tensor idle_input;
   if (run.mesh->plan().experts() > 1) idle_input = idle_tokens(*run.mesh);
   run.engine = std::make_unique<engine::Engine>(
@@ -91,7 +98,7 @@ void compare_with_others(Run& run, std::vector<dist::Claim> claims) {
   run.beat.enter(core::Phase::kStarting);
 }
 
-parallel::Fragments fragments_of(const Run& run) {
+local_sgd::Fragments fragments_of(const Run& run) {
   const std::vector<units::NamedParameter> model = run.learner.parameters();
   std::map<std::string, std::int64_t> sets;
   std::int64_t count = 0;
@@ -105,7 +112,20 @@ parallel::Fragments fragments_of(const Run& run) {
       sets[parameter.name] = count++;
     }
   }
-  return parallel::divide_in_fragments(model, run.recipe.sync.fragments, sets);
+  return local_sgd::divide_in_fragments(model, run.recipe.sync.fragments, sets);
+}
+
+std::unique_ptr<local_sgd::Replicas> make_replicas(Run& run, const core::WorkerEnv& env) {
+  const std::optional<recipe::Compress>& compress = run.recipe.compress;
+  local_sgd::LocalSgdOptions options{
+      .sync = run.recipe.sync,
+      .total_steps = run.length.total_steps,
+      .rounded_to = compress ? parallel::cast_type(*compress) : std::nullopt,
+      .beat = run.beat,
+      .grace_s = grace_seconds(env),
+      .states = [&run](local_sgd::StateRequest request) { return local_states(run, request); }};
+  return local_sgd::make_replicas(std::move(options), run.engine->owned(), fragments_of(run),
+                                  *run.mesh, recipe::replicas_are_apart(run.recipe));
 }
 
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
@@ -141,7 +161,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
                                const std::optional<std::filesystem::path>& resume, core::Beat beat,
                                const nn::Factories& models,
                                const std::function<void(Run&)>& before_data,
-                               const std::function<void()>& before_apart) {
+                               const std::function<void()>& before_decoupling) {
   auto built = std::make_unique<Run>();
   Run& run = *built;
   run.recipe = std::move(recipe);
@@ -150,7 +170,6 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   start_cpu_threads(run.recipe.threads);
   run.group = join_ranks(run.recipe, env, resume, run.beat);
   run.mesh = std::make_unique<dist::Mesh>(*run.group, plan);
-  run.goes_apart = plan.model_copies() > 1 && recipe::replicas_are_apart(run.recipe);
   const at::Device device = run.group->device();
   format::ClassNames classes;
   if (resume) {
@@ -168,7 +187,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
   // Its threads decode while the rest is built.
-  run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, classes, claims);
+  run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, classes, claims,
+                       recipe::replicas_are_apart(run.recipe));
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state,
                            run.sets.train.stream->growing());
   run.beat.set_total_steps(run.length.total_steps);
@@ -180,12 +200,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   share_sequences(*run.mesh, *run.task);
   place(run);
   run.learner.optimizer = make_optimizer(run);
-  if (run.recipe.sync.is_rare()) {
-    const std::optional<recipe::Compress>& compress = run.recipe.compress;
-    run.sync = std::make_unique<parallel::ReplicaSync>(
-        run.recipe.sync, run.engine->owned(), fragments_of(run), run.mesh->replicas(),
-        run.length.total_steps, compress ? parallel::cast_type(*compress) : std::nullopt);
-  }
+  run.replicas = make_replicas(run, env);
   const bool same_ranks = run.state.world_size == run.group->world_size();
   fill(run, resume, same_ranks);
   const bool same_buffers = same_ranks && readers_of(run.state) == plan.readers();
@@ -195,7 +210,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
     run.means.push_back(std::make_unique<optim::Mean>(std::move(mean), held_tensors(run)));
   }
   restore_means(run, resume, same_buffers);
-  if (run.sync) run.sync->start();
+  run.replicas->start();
   if (resume) restore_own_state(run, *resume);
 
   choose_recomputed(run);
@@ -211,10 +226,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   keep_plateau_of(run.recipe, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
-  if (run.goes_apart) {
-    if (before_apart) before_apart();
-    run.sync->go_apart(run.state.step, core::local_address(env), *run.mesh);
-  }
+  run.replicas->decouple(run.state.step, core::local_address(env), before_decoupling);
   return built;
 }
 
@@ -235,7 +247,7 @@ StepParts step_parts(Run& run, std::function<void()> before_update) {
           .shards = shards_of(run),
           .sam = run.recipe.sam,
           .means = std::move(means),
-          .sync = run.sync.get(),
+          .replicas = *run.replicas,
           .before_update = std::move(before_update)};
 }
 

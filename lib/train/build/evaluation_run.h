@@ -1,4 +1,4 @@
-// A run that only looks: a checkpoint's model, ready to be evaluated or to predict.
+// A run without training: a checkpoint's model, ready for evaluation or prediction.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,16 @@
 
 namespace scaletrain::train {
 
-// A checkpoint, and which of its weights (format::weights_file).
+// A checkpoint and the name of its weights (format::weights_file).
 struct StoredModel {
   std::filesystem::path checkpoint;
   std::string weights = {};
 };
 
-// Joins the other ranks and builds what the evaluation of a checkpoint needs, without training set,
-// optimizer and schedule. `recipe` is the checkpoint's. `split` is the set to open; nullopt opens
-// none. Batches have /batch/per_device samples on each rank. Rank 0 reads the model and the state.
-// Collective. Throws the errors of data, model and checkpoint.
+// Joins the other ranks and builds a run for evaluation, without training set, optimizer and
+// schedule. `recipe` is the checkpoint's. `split`: the set to open; nullopt: none. Batches have
+// /batch/per_device samples on each rank. Rank 0 reads the model and the state. Collective. Throws
+// the errors of data, model and checkpoint.
 std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerEnv& env,
                                       const StoredModel& stored, std::optional<task::Split> split,
                                       const nn::Factories& models = nn::built_in_factories());

@@ -1,4 +1,4 @@
-// Pretrained weights that a fresh run's model starts from.
+// Loads the pretrained weights of a new run.
 #pragma once
 
 #include "lib/format/weights/weight_files.h"
@@ -6,9 +6,9 @@
 
 namespace scaletrain::train {
 
-// In a run with /model/weights: fills the model with them, as rank 0 reads them, which logs a line
-// and writes weights.json into the run's folder. Every rank calls it. Throws as
-// checkpoint::load_weights.
+// For a run with /model/weights: rank 0 reads the weights, logs a line and writes weights.json into
+// the run's folder; all ranks get them. Collective. Throws the errors of
+// checkpoint::load_weights().
 void take_weights(Run& run);
 
 // Throws core::CheckpointError if training tokens at a URL have another tokenizer than the weights

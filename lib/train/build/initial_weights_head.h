@@ -1,4 +1,4 @@
-// The classes of a head that was taken from weights.
+// Matches the classes of a pretrained head to those of the training set.
 #pragma once
 
 #include "lib/checkpoint/weights.h"
@@ -7,9 +7,9 @@
 
 namespace scaletrain::train {
 
-// Puts the rows of the head that `report` says to be taken in the order of the training set's
-// classes, by name; `theirs` are those of the weights. Nothing is done where either has no names.
-// Throws core::CheckpointError where one of them has a class that the other does not have.
+// Reorders the rows of a loaded head (see `report`) to the training set's classes, by name;
+// `theirs` are the classes of the weights. Does nothing if either has no names. Throws
+// core::CheckpointError if one has a class that the other does not have.
 void match_head(const Run& run, const format::ClassNames& theirs,
                 const checkpoint::WeightReport& report, const NamedTensors& tensors);
 

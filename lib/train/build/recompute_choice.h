@@ -1,4 +1,4 @@
-// "recompute": {"budget_mb": N}: which units run again.
+// "recompute": {"budget_mb": N}: chooses the units for activation checkpointing.
 #pragma once
 
 #include "lib/train/run/run.h"

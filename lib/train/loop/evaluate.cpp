@@ -10,8 +10,10 @@
 
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
+#include "lib/dist/any_rank.h"
 #include "lib/train/model/buffers.h"
-#include "lib/train/rules/any_rank.h"
 #include "lib/train/rules/score_rows.h"
 #include "lib/train/run/held.h"
 #include "lib/train/run/stages.h"
@@ -90,7 +92,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
   dist::Group& contexts = run.mesh->group(core::Axis::kContext);
   dist::Group& tensors = run.mesh->group(core::Axis::kTensor);
   const auto said = [](dist::Group& ranks, bool own) {
-    return said_by_any(ranks, own, "whether to stop");
+    return dist::any_rank(ranks, own, "whether to stop");
   };
   const auto stop = [&] { return said(contexts, said(tensors, stops())); };
   const bool counts = run.mesh->counts(), has_values = run.mesh->counts_losses();
@@ -103,6 +105,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
     if (turn == Turns::Turn::kStop) return true;
     if (turn == Turns::Turn::kEnd) return false;
     run.beat.enter(core::Phase::kValidating);
+    core::delay_if_planted(core::DelayPlace::kEvaluation);
     // If only other ranks have batches left, this rank runs one without samples.
     const data::Batch batch = std::move(next).value_or(data::Batch());
     if (counts) {
@@ -124,13 +127,15 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
 }  // namespace
 
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
+  const core::TimeScope time(core::TimeRow::kEvaluation);
   const at::NoGradGuard no_grad;
   const NamedTensors own = held_tensors(run), evaluated = evaluated_tensors(run);
   std::vector<at::Tensor> replaced;
   for (const auto& [name, tensor] : evaluated) replaced.push_back(own.at(name));
   KeptTensors kept(replaced);
   for (const auto& [name, tensor] : evaluated) own.at(name).copy_(tensor);
-  const bool has_weights = run.has_own_weights() || evaluated.size() > run.learner.buffers().size();
+  const bool has_weights =
+      run.replicas->weights_differ() || evaluated.size() > run.learner.buffers().size();
   if (has_weights) run.engine->weights_changed();
   run.learner.model->eval();
 

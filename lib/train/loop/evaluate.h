@@ -1,5 +1,5 @@
-// The task's measures over a whole set, from sums of all ranks and the scores of all samples: each
-// sample counts once.
+// Evaluates the task's measures over a complete set, from sums of all ranks and the scores of all
+// samples: each sample counts once.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ struct EvalResult {
   std::int64_t count = 0;                    // targets of all data coordinates
   std::int64_t skipped = 0;                  // targets of bad samples
   std::vector<data::BadSample> bad_samples;  // this rank's, where it counts samples
-  // The strongest reason that cut it short on any rank; then the rest means nothing.
+  // Stop reason agreed by all ranks; the other fields are invalid if it is set.
   core::StopReason stop = core::StopReason::kNone;
 };
 
-// Sees each batch of this rank whose samples it counts, and what the model gave of it.
+// Called with each batch whose samples this rank counts, and the model's output.
 using Watcher = std::function<void(const data::Batch& batch, const task::Example& example,
                                    const at::Tensor& output)>;
 
 // Runs the model in evaluation mode, with the tensors of lib/train/state/evaluated_tensors.h, over
-// all of `split` from its start, and leaves model and buffers as they were for training. Ranks may
-// have different numbers of batches: only the sums, and scores where the task has some, are
-// exchanged. A stop that any rank was asked for cuts it short on all. Every rank calls it.
+// all of `split`, and restores model and buffers for training. Ranks may have different numbers of
+// batches: only sums, and scores if the task has any, are communicated. A stop request of any rank
+// interrupts it on all. Collective.
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher = {});
 
-// Throws core::DataError where every sample of `split` was skipped: nothing was measured.
+// Throws core::DataError if every sample of `split` was skipped.
 void require_samples(const EvalResult& result, const std::string& split);
 
 }  // namespace scaletrain::train

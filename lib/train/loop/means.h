@@ -1,4 +1,4 @@
-// The means of a run's weights: how often they have moved, and which one is tested.
+// EMA and SWA weights of a run: counts of updates, and the one that is tested.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace scaletrain::train {
 
-// Counts the updates after step number `step` (from 0), which was not left out.
+// Counts the updates after step `step` (from 0), which was not skipped.
 void count_updates(Run& run, std::int64_t step);
 
 // Returns the average that a test at the end of training evaluates in place of the best checkpoint:

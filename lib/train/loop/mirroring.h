@@ -1,5 +1,4 @@
-// Copies of a run's checkpoints in its second place (/checkpoint/mirror): what a person hears of
-// them, and what becomes of a run whose copies fail.
+// Remote checkpoint copies of a run (/checkpoint/mirror): reports them, and handles failed copies.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +17,19 @@ namespace scaletrain::train {
 
 class Mirroring {
  public:
-  // Rank 0 copies, where the recipe names a place: first the checkpoint that the run goes on from,
-  // which may not be there yet.
+  // On rank 0, if the recipe names a place: copies the checkpoint from which the run resumes, if it
+  // is not there yet, and later ones.
   Mirroring(Run& run, Reporter& reporter, const format::Retention& retention);
 
-  // One that has become durable in the run's folder. Never waits.
+  // Adds a checkpoint that has become durable in the run's folder. Never waits.
   void add(const std::filesystem::path& checkpoint, std::int64_t step);
 
-  // Reports the copies that have become durable. A place that fails is warned about where the run
-  // goes on without (checkpoint.on_failure), else throws core::Error.
+  // Reports durable copies. If the place fails, warns if the run continues without it
+  // (checkpoint.on_failure), else throws core::Error.
   void look();
 
-  // Waits for the newest copy, for `limit_s` at most where there is a limit; one that is not
-  // finished by then is warned about. Throws as look, and where the place does not answer.
+  // Waits for the newest copy, at most `limit_s` seconds if it is set; warns if it is not finished
+  // by then. Throws the errors of look(), also if the place does not answer.
   void finish(std::optional<double> limit_s);
 
  private:

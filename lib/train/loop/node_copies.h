@@ -1,5 +1,5 @@
-// Copies of a run's checkpoints in the memory of nodes (/checkpoint/replicate): what is written of
-// one goes to the launcher of this node and to those of the next ones too.
+// Peer checkpoints of a run (/checkpoint/replicate): everything written to a checkpoint is also
+// sent to the launcher of this node and to those of the next nodes.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ class NodeCopies {
   // `all_write`: each rank writes a share of each checkpoint, otherwise rank 0 all of it.
   NodeCopies(Run& run, Reporter& reporter, const core::WorkerEnv& env, bool all_write);
 
-  // Through which this rank writes checkpoints.
+  // Returns the disk through which this rank writes checkpoints.
   core::Disk& disk() { return disk_; }
   // Called when this rank has written its part of a checkpoint; on rank 0, when all ranks have: the
   // peer copies are then complete, or it warns. For the saver, on the writing thread.
   void published(const checkpoint::Saved& saved);
 
-  // Reports what nodes have.
+  // Reports completed peer checkpoints.
   void look();
-  // Nobody waits for a node any longer.
+  // Ends all waits for nodes.
   void give_up();
 
  private:
@@ -51,9 +51,9 @@ class NodeCopies {
   std::vector<std::pair<std::int64_t, replica::Replicated>> done_;  // steps that look() reports
 };
 
-// Returns the peer checkpoints of a rank that writes; null if it does not, or nodes keep none.
-// Reports how many bytes of a node's memory they take; core::OutOfMemoryError where one may not
-// take so much.
+// Returns the peer checkpoints of a writing rank; null if it does not write or the recipe has none.
+// Reports how much of a node's memory they take; throws core::OutOfMemoryError if that exceeds the
+// limit.
 std::unique_ptr<NodeCopies> make_node_copies(Run& run, Reporter& reporter,
                                              const core::WorkerEnv& env, bool all_write);
 

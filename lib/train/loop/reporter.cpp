@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "lib/core/disk/temporary_name.h"
 #include "lib/core/log.h"
 #include "lib/core/process/cores.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/core/text/shell_word.h"
 #include "lib/core/version.h"
 #include "lib/data/loader/image_sizes.h"
@@ -25,6 +25,7 @@
 #include "lib/recipe/load.h"
 #include "lib/train/loop/start_facts.h"
 #include "lib/train/rules/early_stopping.h"
+#include "lib/train/rules/ledger_of_ranks.h"
 
 namespace scaletrain::train {
 namespace {
@@ -45,12 +46,6 @@ std::vector<std::pair<std::string, double>> named(const Run& run,
     result.emplace_back(names[i], statistics.at(i));
   }
   return result;
-}
-
-// Names the weights with which local-SGD replicas are evaluated.
-std::string weights_of_replicas(const recipe::Sync& sync) {
-  if (!sync.is_rare()) return "";
-  return sync.name == "diloco" ? "outer" : "mean";
 }
 
 // Returns the epoch of the last step before `state`.
@@ -115,35 +110,37 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
   own_samples_ += batch;
   window_s_ += seconds;
   own_s_ += seconds;
-  if (!first) {  // the first step waits for the loader's first batch
-    costs_.seconds += seconds;
-    costs_.data_s += result.facts.data_s;
-  }
   stages_ += result.facts.stages;
-  window_data_s_ += result.facts.data_s;
   window_stages_ += result.facts.stages;
   window_exchanged_ += result.facts.exchanged_bytes;
   if (!result.has_targets) count_without_targets(result);
   if (first || due) {
-    const auto steps = static_cast<double>(window_steps_);
-    const double samples = static_cast<double>(run_.batch.micro_steps(window_samples_)) *
-                           static_cast<double>(run_.batch.per_device);
-    std::array<double, kWorst> own{};
-    own[kData] = window_data_s_ / steps;
-    own[kCompute] = (window_s_ - window_data_s_) / steps;
-    own[kMemory] = static_cast<double>(dist::peak_memory_bytes(run_.group->device()));
-    own[kRead] = window_stages_.read_s / samples;
-    own[kDecode] = window_stages_.decode_s / samples;
-    own[kAugment] = window_stages_.augment_s / samples;
-    const at::Tensor worst = dist::send(own, run_.group->device());
+    const at::Tensor worst = dist::send(window_values(), run_.group->device());
     run_.group->all_reduce_max(worst, "slowest rank").wait();
     lines_.push(worst, record(result));
     if (auto line = lines_.next()) write(std::move(*line));
     window_steps_ = window_samples_ = window_exchanged_ = 0;
-    window_s_ = window_data_s_ = 0;
+    window_s_ = 0;
     window_stages_ = {};
   }
   if (speaks()) progress_->tick(result.facts.step + 1, result.loss, result.facts.lr);
+}
+
+std::vector<double> Reporter::window_values() {
+  const auto steps = static_cast<double>(window_steps_);
+  const double samples = static_cast<double>(run_.batch.micro_steps(window_samples_)) *
+                         static_cast<double>(run_.batch.per_device);
+  const core::RowSeconds rows = take_own_times(/*waits=*/false);
+  std::vector<double> own(kWorst);
+  const double waited_s = rows[static_cast<std::size_t>(core::TimeRow::kCommunication)];
+  own[kData] = own_times(rows).data / steps;
+  own[kCompute] = (own_times(rows).compute + waited_s) / steps;
+  own[kMemory] = static_cast<double>(dist::peak_memory_bytes(run_.group->device()));
+  own[kRead] = window_stages_.read_s / samples;
+  own[kDecode] = window_stages_.decode_s / samples;
+  own[kAugment] = window_stages_.augment_s / samples;
+  append_for_ranks(own, rows, run_.group->rank(), run_.group->world_size());
+  return own;
 }
 
 void Reporter::count_without_targets(const StepResult& result) {
@@ -169,7 +166,21 @@ void Reporter::write(Outcomes<observe::TrainRecord>::Outcome line) {
   record.memory_bytes = static_cast<std::int64_t>(line.sums[kMemory]);
   keep_files();
   metrics_->write(record);
+  write_times(record, std::span(line.sums).subspan(kWorst));
   progress_->train(record);
+}
+
+void Reporter::write_times(const observe::TrainRecord& record, std::span<const double> ranks) {
+  observe::LedgerRecord ledger = ledger_of_ranks(ranks);
+  ledger.attempt = record.attempt;
+  ledger.step = record.step;
+  metrics_->write(ledger);
+}
+
+void Reporter::end_times(bool waits) {
+  if (!speaks()) return;
+  metrics_->write(observe::LedgerRecord{
+      .attempt = attempt_, .step = run_.state.step, .seconds = take_own_times(waits)});
 }
 
 std::optional<std::int64_t> Reporter::image_size_of(std::int64_t step) const {
@@ -203,8 +214,7 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
   const format::TrainState& state = run_.state;
   const std::int64_t step = result.facts.step + 1;
   const std::int64_t tokens = tokens_a_sample();
-  const bool is_apart = run_.sync && run_.sync->is_apart();
-  const bool exchanges = is_apart || run_.mesh->gradients().world_size() > 1;
+  const bool communicates = run_.mesh->plan().size(core::kGradientAxes) > 1;
   return {
       .attempt = attempt_,
       .step = step,
@@ -222,10 +232,10 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
       .tokens_per_s = tokens > 0
                           ? std::optional(static_cast<double>(window_samples_ * tokens) / window_s_)
                           : std::nullopt,
-      .exchanged_bytes = exchanges ? std::optional(window_exchanged_) : std::nullopt,
+      .exchanged_bytes = communicates ? std::optional(window_exchanged_) : std::nullopt,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples,
-      .replica = is_apart ? std::optional(0) : std::nullopt};
+      .replica = run_.replicas->traits().reported_replica};
 }
 
 void Reporter::write_event(const std::string& event, const nlohmann::ordered_json& fields) {
@@ -272,7 +282,7 @@ void Reporter::eval(const std::string& split, const EvalResult& result,
                                    .count = result.count,
                                    .counted = run_.task->row().counted,
                                    .skipped = result.skipped,
-                                   .weights = weights_of_replicas(run_.recipe.sync)};
+                                   .weights = run_.replicas->traits().evaluated_weights};
   metrics_->write(record);
   progress_->eval(record);
   if (split == "test") {
@@ -300,6 +310,8 @@ void Reporter::finished() {
 
 void Reporter::summary(const std::string& stopped) {
   if (!speaks()) return;
+  end_times(/*waits=*/true);
+  const observe::RunTimes times = observe::read_run_times(run_.recipe.output);
   progress_.reset();  // ends the bar's line
   const format::TrainState& state = run_.state;
   observe::RunSummary summary{
@@ -316,12 +328,17 @@ void Reporter::summary(const std::string& stopped) {
       .empty_steps = empty_steps_,
       .housekeeping_failures = run_.housekeeping->failures(),
       .weights_differences = run_.weights_differences,
-      .slow = observe::slow_causes(costs()),
       .best = std::nullopt,
       .test = test_,
       .checkpoint = checkpoint_,
       .run = run_.recipe.output,
       .resume = resume_command_};
+  if (observe::is_long_enough(times)) {
+    summary.times = times;
+    for (observe::SlowCause& cause : observe::slow_causes(times, costs())) {
+      summary.slow.push_back(std::move(cause.text));
+    }
+  }
   if (state.best_step >= 0) {
     const std::string& metric = run_.recipe.checkpoint.best.metric;
     summary.best = observe::RunSummary::Best{

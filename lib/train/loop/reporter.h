@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "lib/checkpoint/saver.h"
 #include "lib/core/clock.h"
@@ -58,6 +60,9 @@ class Reporter {
   void lost_replica(int replica, std::int64_t step, std::int64_t left);
   // RUN/finished.json: this run is done, and a resume has nothing left to do.
   void finished();
+  // Writes the time ledger up to now, of this rank alone, so that none of its time is missing at
+  // the end of an attempt. With `waits`, on a device, waits for what is queued.
+  void end_times(bool waits);
   // The last lines; `stopped` says why it ended early, empty where it did not.
   void summary(const std::string& stopped);
 
@@ -65,12 +70,16 @@ class Reporter {
   bool speaks() const { return progress_ != nullptr; }
   // Tokens of each sample of a language model; 0: its samples are no tokens.
   std::int64_t tokens_a_sample() const;
-  // Costs of this attempt on this rank.
+  // Times of the samples of this attempt on this rank.
   observe::RunCosts costs() const;
   observe::TrainRecord record(const StepResult& result) const;
+  // This rank's maxima and its row of the ledger, between zeros for the other ranks: their maximum
+  // is the ledger of all.
+  std::vector<double> window_values();
   // nullopt: it does not change.
   std::optional<std::int64_t> image_size_of(std::int64_t step) const;
   void write(Outcomes<observe::TrainRecord>::Outcome line);
+  void write_times(const observe::TrainRecord& record, std::span<const double> ranks);
   void write_event(const std::string& event, const nlohmann::ordered_json& fields);
   void write_start(const std::filesystem::path& path, const std::string& text);
   bool write_file(const std::filesystem::path& path, const std::string& text);
@@ -91,13 +100,13 @@ class Reporter {
 
   // Since the line before.
   std::int64_t window_steps_ = 0, window_samples_ = 0, window_exchanged_ = 0;
-  double window_s_ = 0, window_data_s_ = 0;
+  double window_s_ = 0;
   data::StageTimes window_stages_;
   // Totals of this process.
   std::int64_t own_samples_ = 0;
   std::int64_t empty_steps_ = 0;
   double own_s_ = 0;
-  observe::RunCosts costs_;  // of this rank, with the stages of `stages_`
+  observe::RunCosts costs_;  // of this rank, without the stages of `stages_`
   data::StageTimes stages_;
   std::string checkpoint_;
   std::string resume_command_;

@@ -13,7 +13,6 @@ namespace scaletrain::train {
 
 void Reporter::saved(const checkpoint::Saved& saved) {
   checkpoint_ = saved.path.string();
-  costs_.saving_s += saved.stall_s;
   if (!speaks()) return;
   progress_->note(fmt::format("saved {} in {:.2f} s, for which training waited {:.3f} s",
                               checkpoint_, saved.write_s, saved.stall_s));
@@ -94,8 +93,9 @@ void Reporter::lr_reduced() {
 void Reporter::slow(const SlowRanks& slow) {
   if (!speaks()) return;
   for (observe::Straggler rank : slow.ranks) {
-    if (run_.goes_apart) {  // it is counted among those of rank 0's replica
-      rank.rank = run_.mesh->plan().replica_group(0).at(static_cast<std::size_t>(rank.rank));
+    if (run_.replicas->traits().reported_replica) {  // ranks are counted in this replica
+      const std::vector<int> ranks = run_.mesh->plan().replica_group(run_.mesh->rank());
+      rank.rank = ranks.at(static_cast<std::size_t>(rank.rank));
     }
     progress_->note(fmt::format(
         "warning: rank {} is steadily slower than the others, by {}: {:.4f} s of its own a step, "

@@ -10,6 +10,8 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/plan/save_interval.h"
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/format/checkpoint/run_requests.h"
 #include "lib/train/state/save_writers.h"
 #include "lib/train/state/snapshot.h"
@@ -33,7 +35,7 @@ format::Retention retention(const recipe::Checkpoint& asked) {
 std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
                                               const std::shared_ptr<checkpoint::Writers>& writers,
                                               NodeCopies* copies) {
-  if (run.only_trains() || (run.group->rank() != 0 && !writers)) return nullptr;
+  if (!run.replicas->traits().leads || (run.group->rank() != 0 && !writers)) return nullptr;
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
   const auto published = [copies](const checkpoint::Saved& saved) {
     if (copies != nullptr) copies->published(saved);
@@ -83,10 +85,12 @@ bool Saves::due(std::int64_t step, double seconds_before, double seconds, bool a
 }
 
 void Saves::save() {
+  const core::TimeScope time(core::TimeRow::kCheckpoint);
   const core::SteadyTime since = core::now();
   const std::int64_t step = run_.state.step;
-  if (std::exchange(saved_step_, step) == step) return;
+  if (std::exchange(saved_step_, step) == step || !run_.replicas->traits().leads) return;
   run_.beat.enter(core::Phase::kSaving);
+  core::delay_if_planted(core::DelayPlace::kCheckpoint);
   const checkpoint::Contents contents = snapshot(run_);
   if (!saver_) return;
   saver_->save(contents, since);
@@ -96,11 +100,13 @@ void Saves::save() {
 }
 
 void Saves::await_copies() {
+  const core::TimeScope time(core::TimeRow::kCheckpoint);
   if (saver_) saver_->await_copies();
 }
 
 void Saves::look() {
   if (!saver_) return;
+  const core::TimeScope time(core::TimeRow::kCheckpoint);
   report();
   if (copies_) copies_->look();
   mirroring_.look();
@@ -116,6 +122,7 @@ void Saves::look() {
 
 void Saves::finish(std::optional<double> copy_limit_s) {
   if (!saver_) return;
+  const core::TimeScope time(core::TimeRow::kCheckpoint);
   const core::SteadyTime since = core::now();
   saver_->finish();
   report();
@@ -127,6 +134,7 @@ void Saves::finish(std::optional<double> copy_limit_s) {
 
 void Saves::finish_after_failure() {
   if (!saver_) return;
+  const core::TimeScope time(core::TimeRow::kCheckpoint);
   if (copies_) copies_->give_up();
   saver_->finish_after_failure();
   for (;;) {

@@ -1,4 +1,4 @@
-// A run's checkpoints: when one is due, and what becomes of it while training goes on.
+// Checkpoints of a run: decides when one is due, and saves asynchronously.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class Saves {
  public:
   Saves(Run& run, Reporter& reporter, const core::WorkerEnv& env = {});
 
-  // Before a step, whether rank 0 asks all ranks for a checkpoint behind it: a person has asked
-  // rank 0 (`scaletrain checkpoint now`), or "every": "auto" finds it time. Others never ask.
+  // Call before a step: true if rank 0 requests a checkpoint after it, because the user asked
+  // (`scaletrain checkpoint now`) or "every": "auto" is due. Always false on other ranks.
   bool asks();
 
   // True if a save is due after `step`. `asked`: rank 0 has asked for one. The seconds are the

@@ -5,6 +5,7 @@
 #include "lib/core/version.h"
 #include "lib/data/set/sample_set.h"
 #include "lib/dist/device.h"
+#include "lib/train/tune/memory_advice.h"
 
 namespace scaletrain::train {
 namespace {
@@ -42,6 +43,15 @@ std::vector<observe::StartFacts::Axis> layout_of(const core::MeshPlan& plan) {
   return layout;
 }
 
+// As lib/train/simulate/job_plan.h counts them, from the tensors that are there already.
+observe::StartFacts::Memory memory_of(const Run& run) {
+  const StepMemory step = step_memory(run, {});
+  observe::StartFacts::Memory memory{
+      .parameters = step.parameters, .gradients = step.gradients, .optimizer = step.optimizer};
+  if (run.recipe.sync.name == "diloco") memory.optimizer += 2 * step.gradients;  // the outer one's
+  return memory;
+}
+
 }  // namespace
 
 observe::StartFacts start_facts(const Run& run, const core::WorkerEnv& env) {
@@ -74,7 +84,8 @@ observe::StartFacts start_facts(const Run& run, const core::WorkerEnv& env) {
           .device = dist::device_name(run.group->device()),
           .ranks = env.world_size,
           .nodes = env.group_world_size,
-          .layout = layout_of(plan)};
+          .layout = layout_of(plan),
+          .memory = memory_of(run)};
 }
 
 }  // namespace scaletrain::train

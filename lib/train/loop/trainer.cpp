@@ -11,6 +11,8 @@
 #include "lib/core/clock.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/process/time_ledger.h"
+#include "lib/dist/device_time_marks.h"
 #include "lib/dist/out_of_memory.h"
 #include "lib/train/build/build.h"
 #include "lib/train/loop/means.h"
@@ -28,35 +30,36 @@ namespace scaletrain::train {
 namespace {
 
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
-constexpr double kUsualGraceS = 30;
-constexpr double kOfGrace = 0.8;  // for the last copy; the rest is for the end of all ranks
+constexpr double kOfGrace = 0.8;       // for the last copy; the rest is for the end of all ranks
 
 }  // namespace
 
 Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, core::Beat beat,
-                 const nn::Factories& models, const std::function<void()>& before_apart)
+                 const nn::Factories& models, const std::function<void()>& before_decoupling)
     : Trainer(build_run(
                   std::move(recipe), env, resume, std::move(beat), models,
-                  [&](Run& run) { choose_per_device(run, env, models); }, before_apart),
+                  [&](Run& run) { choose_per_device(run, env, models); }, before_decoupling),
               env, resume) {}
 
 Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
     : run_(std::move(run)),
       late_(late.value_or(!run_->group->device().is_cpu())),
-      grace_s_(env.grace_s > 0 ? env.grace_s : kUsualGraceS),
+      grace_s_(grace_seconds(env)),
+      evaluates_(run_->replicas->traits().leads),
       best_by_(best_measure(run_->recipe)),
       sizes_(run_->batch.sizes()),
       reporter_(*run_, env, resume, late_),
       bad_samples_(run_->recipe, env.rank, run_->housekeeping),
-      steps_(step_parts(*run_, [this] { saves_.await_copies(); }), late_),
+      pictures_(*run_, env),
+      histograms_(*run_, env),
+      steps_(parts_of_steps(), late_),
       profile_(run_->recipe.profile, run_->group->device(),
                std::filesystem::path(run_->recipe.output) / "profile" /
                    fmt::format("rank-{}.json", env.rank),
                [this](const std::string& text) { reporter_.note(text); }),
-      stragglers_(*run_->group, run_->beat, late_),
-      meetings_(*run_, grace_s_),
+      stragglers_(*run_->group, late_),
       log_every_(run_->recipe.log.every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
       saves_(*run_, reporter_, env),
@@ -64,23 +67,33 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       seconds_(run_->state.seen_s) {
   if (env.rank != 0) return;
   warn_of_warmup(run_->recipe, run_->length);
-  if (run_->recipe.sync.is_async() && run_->sync->is_apart()) {
-    reporter_.note(
-        "async: replicas exchange weights when each of them can: neither the bits nor the order of "
-        "samples are those of another run; loss and gradients shown are replica 0's");
-  }
+  const std::string& notice = run_->replicas->traits().notice;
+  if (!notice.empty()) reporter_.note(notice);
   const std::string advice = recipe::batch_norm_advice(run_->recipe.model, run_->batch);
   if (!advice.empty()) core::warn("{}", advice);
 }
 
+StepParts Trainer::parts_of_steps() {
+  StepParts parts = step_parts(*run_, [this] { saves_.await_copies(); });
+  parts.on_batch = [this](const task::Example& example) { pictures_.batch(example); };
+  parts.on_gradients = [this](std::int64_t step) { histograms_.look(step); };
+  return parts;
+}
+
 core::ExitCode Trainer::run() {
+  core::TimeLedger own;  // for a caller without one
+  core::TimeLedger* const callers = core::TimeLedger::of_thread();
+  const core::LedgerOfThread ledger(callers != nullptr ? callers : &own);
+  core::TimeLedger::of_thread()->use(dist::make_time_marks(run_->group->device()));
   try {
     return train();
   } catch (const core::Error&) {
     saves_.finish_after_failure();
+    reporter_.end_times(/*waits=*/false);
     throw;
   } catch (const std::exception& error) {
     saves_.finish_after_failure();
+    reporter_.end_times(/*waits=*/false);
     if (!dist::is_out_of_memory(error)) throw;
     const units::MemoryUse use = first_memory_ ? first_memory_->peak_of_each() : units::MemoryUse();
     const StepMemory memory = step_memory(*run_, use);
@@ -95,29 +108,42 @@ core::ExitCode Trainer::run() {
 }
 
 core::ExitCode Trainer::train() {
+  core::TimeLedger::of_thread()->leave(core::TimeRow::kOther);  // start-up is over
   const format::TrainState& state = run_->state;
-  if (state.validation_due) meetings_.share(/*validates=*/true, /*saves=*/true);
-  if (state.validation_due && !run_->only_trains() && validate_saved()) saves_.save();
-  while (state.step < run_->length.total_steps && !meetings_.is_at_stop(stop_) &&
+  local_sgd::Replicas& replicas = *run_->replicas;
+  if (state.validation_due) {  // a stop has interrupted it
+    replicas.share(local_sgd::StateRequest::kSave);
+    if (validate_saved()) saves_.save();
+  }
+  while (state.step < run_->length.total_steps && goes_on() &&
          early_end(run_->recipe, state).empty()) {
-    const double before = seconds_;
+    // Queues a step (lib/train/run/step.h). On a device its result arrives during the next one.
+    const double seconds_before = seconds_;
     train_step();
-    const bool last = state.step == run_->length.total_steps;
-    validates_ = validates_ || last || validate_every_.due(state.step, before, seconds_);
-    const bool asked = std::exchange(save_asked_, false);
-    saves_now_ = saves_now_ || saves_.due(state.step, before, seconds_, asked);
-    if (run_->sync && !run_->sync->is_exchanged_after(state.step)) {
+
+    // All ranks decide by rank 0's clock, so that they validate and save after the same step.
+    const bool is_last = state.step == run_->length.total_steps;
+    validates_ = validates_ || is_last || validate_every_.due(state.step, seconds_before, seconds_);
+    saves_now_ =
+        saves_.due(state.step, seconds_before, seconds_, std::exchange(save_asked_, false)) ||
+        saves_now_;
+
+    // Weights of local-SGD replicas differ until the next outer step: what is due waits for it.
+    if (!replicas.is_synchronized()) {
       saves_.look();
       continue;
     }
     const bool validates = std::exchange(validates_, false);
     const bool saves = std::exchange(saves_now_, false);
+
+    // Results of queued steps first: records and the saved state count every step that was made.
     if (validates || saves) drain();
-    meetings_.share(validates, saves || last);
-    if (run_->only_trains()) continue;
-    look_at_replicas();
-    const bool best = validates && validate();
-    if (saves || best) {
+    replicas.share(request_for(validates, saves || is_last));
+    record_membership();
+
+    // Validation before the save, which keeps its result and whether this step is among the best.
+    const bool is_best = validates && validate();
+    if (saves || is_best) {
       saves_.save();
       save_asked_ = false;  // clears a request from a late step
     }
@@ -129,30 +155,39 @@ core::ExitCode Trainer::train() {
   return stop_ == core::StopReason::kNone ? finish() : stop();
 }
 
-// Records positions that decoupled replicas did not reach; reports replicas that are lost.
-void Trainer::look_at_replicas() {
-  if (!run_->sync || !run_->sync->is_apart() || run_->group->job_rank() != 0) return;
-  const std::vector<parallel::ReplicaPlace> places = run_->sync->places();
-  run_->state.lost_positions = lost_before_;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const int replica = static_cast<int>(i);
-    append_lost_positions({.replica = replica,
-                           .replicas = static_cast<int>(places.size()),
-                           .readers = run_->mesh->plan().readers_of_copy(),
-                           .from = places[i].steps,
-                           .to = run_->state.step},
-                          run_->length, run_->batch, run_->state.lost_positions);
-    if (!places[i].is_lost || !lost_replicas_.insert(replica).second) continue;
-    reporter_.lost_replica(replica, places[i].steps,
-                           std::ranges::count(places, false, &parallel::ReplicaPlace::is_lost));
-  }
+// False: training ends before the next step.
+bool Trainer::goes_on() {
+  const core::SteadyTime now = core::now();
+  const bool result = run_->replicas->before_step(stop_);
+  if (stop_ != core::StopReason::kNone && !stopping_since_) stopping_since_ = now;
+  return result;
 }
 
-// One that was due, and the replicas have stopped before they were to exchange.
-bool Trainer::misses_validation() const {
-  const recipe::Data& data = run_->recipe.data;
-  return validates_ && run_->sync && run_->sync->rounds() != nullptr &&
-         (data.val || !data.extra.empty());
+// A validated state may be the best so far and is then saved.
+local_sgd::StateRequest Trainer::request_for(bool validates, bool saves) const {
+  using local_sgd::StateRequest;
+  if (saves || (validates && run_->recipe.checkpoint.keep_best > 0)) return StateRequest::kSave;
+  return validates ? StateRequest::kEvaluation : StateRequest::kNothing;
+}
+
+// Records positions that decoupled replicas did not reach; reports replicas that are lost.
+void Trainer::record_membership() {
+  const std::vector<local_sgd::ReplicaProgress> replicas = run_->replicas->membership();
+  if (replicas.empty()) return;
+  run_->state.lost_positions = lost_before_;
+  for (std::size_t i = 0; i < replicas.size(); ++i) {
+    const int replica = static_cast<int>(i);
+    append_lost_positions({.replica = replica,
+                           .replicas = static_cast<int>(replicas.size()),
+                           .readers = run_->mesh->plan().readers_of_copy(),
+                           .from = replicas[i].steps,
+                           .to = run_->state.step},
+                          run_->length, run_->batch, run_->state.lost_positions);
+    if (!replicas[i].is_lost || !lost_replicas_.insert(replica).second) continue;
+    reporter_.lost_replica(
+        replica, replicas[i].steps,
+        std::ranges::count(replicas, false, &local_sgd::ReplicaProgress::is_lost));
+  }
 }
 
 void Trainer::train_step() {
@@ -208,9 +243,11 @@ void Trainer::collect(const StepResult& result) {
   state.trained_s += seconds;
   state.skipped_samples += result.skipped;
   if (result.stop != core::StopReason::kNone) stop_ = result.stop;
-  const bool is_alone = run_->sync && run_->group->world_size() == 1;
-  const bool is_asked = is_alone && run_->sync->shall_stop();
-  if (is_asked && stop_ == core::StopReason::kNone) stop_ = core::StopReason::kTerminate;
+  // A replica of one rank follows another replica's stop at once; several ranks agree on it first.
+  if (stop_ == core::StopReason::kNone && run_->group->world_size() == 1 &&
+      run_->replicas->stop_requested()) {
+    stop_ = core::StopReason::kTerminate;
+  }
   save_asked_ = save_asked_ || result.save;
   bad_samples_.record(result.facts.bad_samples);
   if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
@@ -238,10 +275,13 @@ void Trainer::count_skipped(const StepResult& result) {
 
 std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean* mean,
                                            const format::TrainState& model) {
+  const core::TimeScope time(core::TimeRow::kEvaluation);
   run_->beat.enter(core::Phase::kValidating);
   std::optional<MeanInPlace> in_place;
   if (mean != nullptr) in_place.emplace(*run_, *mean);
-  EvalResult result = evaluate(*run_, split);
+  // A test reports the run's result, whatever weights were evaluated.
+  const bool is_beside = mean != nullptr && split != task::Split::kTest;
+  EvalResult result = evaluate(*run_, split, is_beside ? Watcher() : pictures_.watcher());
   bad_samples_.record(result.bad_samples);
   if (result.stop != core::StopReason::kNone) {
     stop_ = result.stop;
@@ -249,8 +289,7 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean*
   }
   const std::string name = task::name_of(split, run_->recipe.data);
   require_samples(result, name);
-  // A test reports the run's result, whatever weights were evaluated.
-  const bool is_beside = mean != nullptr && split != task::Split::kTest;
+  if (!is_beside) pictures_.write_mistakes(name, model.step);
   reporter_.eval(is_beside ? fmt::format("{}/{}", mean->plan().name, name) : name, result, model);
   bad_samples_.check(name, result.skipped, result.skipped + result.count);
   return result;
@@ -279,7 +318,7 @@ bool Trainer::look_at_extra() {
 bool Trainer::validate() {
   format::TrainState& state = run_->state;
   const bool has_val = run_->recipe.data.val.has_value();
-  if (!has_val && run_->recipe.data.extra.empty()) return false;
+  if (!evaluates_ || (!has_val && run_->recipe.data.extra.empty())) return false;
   if (validated_step_ == state.step) return false;
   std::optional<EvalResult> result;
   state.validation_due = !look_at_extra();  // then the run that goes on does all of it
@@ -315,6 +354,7 @@ bool Trainer::validate_saved() {
 }
 
 bool Trainer::test() {
+  const core::TimeScope time(core::TimeRow::kEvaluation);
   if (const optim::Mean* const mean = final_mean(*run_)) {
     return measure(task::Split::kTest, mean, run_->state).has_value();
   }
@@ -330,16 +370,12 @@ bool Trainer::test() {
 // Validates and saves what training ended with, then tests once: the best checkpoint, where
 // validation chose one, otherwise the last; of an swa its mean.
 core::ExitCode Trainer::finish() {
-  meetings_.finish();
-  if (run_->only_trains()) {
-    run_->mesh->end("the end of a replica");
-    return core::ExitCode::kOk;
-  }
+  run_->replicas->finish();
   validate_saved();
   if (stop_ != core::StopReason::kNone) return stop();
   saves_.save();
   saves_.finish();
-  if (run_->recipe.data.test && !test()) return stop();
+  if (evaluates_ && run_->recipe.data.test && !test()) return stop();
   reporter_.finished();
   reporter_.summary("");
   run_->beat.enter(core::Phase::kWaiting);
@@ -348,18 +384,15 @@ core::ExitCode Trainer::finish() {
 }
 
 core::ExitCode Trainer::stop() {
-  const core::SteadyTime since = meetings_.stopped_since(core::now());
+  const core::SteadyTime since = stopping_since_.value_or(core::now());
   const bool interrupted = stop_ == core::StopReason::kInterrupt;
-  meetings_.stop();
-  if (run_->only_trains()) {
-    run_->mesh->end("the stop of a replica");
-    return interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary;
-  }
-  look_at_replicas();
-  run_->state.validation_due = run_->state.validation_due || misses_validation();
-  const double for_copy_s = kOfGrace * grace_s_;
+  run_->replicas->stop();
+  record_membership();
+  const recipe::Data& data = run_->recipe.data;
+  // The resumed run does a validation that was due and waited for an outer step.
+  if (validates_ && (data.val || !data.extra.empty())) run_->state.validation_due = true;
   saves_.save();
-  saves_.finish(for_copy_s - core::seconds_since(since));
+  saves_.finish(kOfGrace * grace_s_ - core::seconds_since(since));
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
   run_->beat.enter(core::Phase::kWaiting);
   run_->mesh->end("the stop");

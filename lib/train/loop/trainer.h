@@ -11,7 +11,8 @@
 #include "lib/core/job/worker_env.h"
 #include "lib/recipe/recipe.h"
 #include "lib/train/loop/evaluate.h"
-#include "lib/train/loop/meetings.h"
+#include "lib/train/loop/histograms.h"
+#include "lib/train/loop/pictures.h"
 #include "lib/train/loop/reporter.h"
 #include "lib/train/loop/saves.h"
 #include "lib/train/rules/bad_samples.h"
@@ -27,11 +28,11 @@ namespace scaletrain::train {
 class Trainer {
  public:
   // `models` makes the recipe's model. With `resume`, a verified checkpoint, training goes on where
-  // that was taken. `before_apart`: lib/train/build/build.h.
+  // that was taken. `before_decoupling`: lib/train/build/build.h.
   Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
           const std::optional<std::filesystem::path>& resume, core::Beat beat,
           const nn::Factories& models = nn::built_in_factories(),
-          const std::function<void()>& before_apart = nullptr);
+          const std::function<void()>& before_decoupling = nullptr);
   // Trains a run that was built. `late`: a step's result is read after the next step is queued; by
   // default on a device, where the host must not wait, and not on a CPU.
   Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
@@ -47,11 +48,13 @@ class Trainer {
   std::int64_t step() const { return run_->state.step; }
 
  private:
+  StepParts parts_of_steps();
   core::ExitCode train();
   // The first one is measured, for the advice where memory runs out.
   void train_step();
-  void look_at_replicas();
-  bool misses_validation() const;
+  bool goes_on();
+  local_sgd::StateRequest request_for(bool validates, bool saves) const;
+  void record_membership();
   void take_step();                        // queues a step, and counts what has come of others
   void collect(const StepResult& result);  // counts a step whose result is known
   void drain();                            // collects all queued results
@@ -74,23 +77,26 @@ class Trainer {
   std::unique_ptr<Run> run_;
   const bool late_;
   const double grace_s_;           // seconds from a stop to a kill
+  const bool evaluates_;           // false in decoupled replicas other than rank 0's
   const recipe::Measure best_by_;  // measure that chooses the best checkpoint
   const core::BatchSizes sizes_;
   Reporter reporter_;
   BadSamples bad_samples_;
+  Pictures pictures_;
+  HistogramWriter histograms_;
   StepRunner steps_;
   Profile profile_;
   StragglerWatch stragglers_;
-  Meetings meetings_;
   Cadence log_every_, validate_every_;
   Saves saves_;
   std::int64_t validated_step_ = -1;
-  bool validates_ = false, saves_now_ = false;  // when the replicas have exchanged
+  bool validates_ = false, saves_now_ = false;  // due after the next synchronization
   bool save_asked_ = false;  // rank 0 has requested a checkpoint since the last one
   const std::vector<std::vector<std::int64_t>> lost_before_;  // positions, before this process
   std::set<int> lost_replicas_;                               // lost in this process, reported
   int skipped_in_a_row_ = 0;  // without those of a loss scale that was too high
   core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
+  std::optional<core::SteadyTime> stopping_since_;
   bool first_ = true;
   double seconds_ = 0;  // training time by rank 0's clock, of the newest step whose result is known
   std::shared_ptr<units::MemoryMeter> first_memory_;  // memory of the first step; null before

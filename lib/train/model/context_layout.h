@@ -1,4 +1,4 @@
-// A run whose ranks share each sequence (/parallel/context).
+// Context parallelism of a run (/parallel/context).
 #pragma once
 
 #include <optional>

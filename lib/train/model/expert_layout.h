@@ -1,4 +1,4 @@
-// A model whose experts lie on several ranks: built so, and run so.
+// Expert parallelism of a model.
 #pragma once
 
 #include "lib/dist/mesh.h"
@@ -11,12 +11,13 @@ namespace scaletrain::train {
 // experts evenly.
 parallel::ExpertPlaces places_of_experts(const nn::Model& model, int ranks);
 
-// Lets each layer of the model that has experts run this rank's alone, and returns where the
-// parameters of each lie. The mesh has experts, and outlives the model. Throws core::RecipeError
-// ("/parallel/expert: ...") where the model has none, or a number that its ranks cannot share.
+// Makes each layer with experts run only this rank's experts, and returns the places of their
+// parameters. The mesh must have experts and outlive the model. Throws core::RecipeError
+// ("/parallel/expert: ...") if the model has no experts, or a number that the ranks cannot divide.
 parallel::ExpertPlaces divide_experts(nn::Model& model, const dist::Mesh& mesh);
 
-// Lets such layers see the tokens of all ranks that share sequences; nothing to do where none do.
+// Makes such layers use the tokens of all context-parallel ranks; no-op without context
+// parallelism.
 void share_tokens(nn::Model& model, const dist::Mesh& mesh);
 
 // Dummy input for a rank that ran out of batches, so that collectives still match: as few tokens as

@@ -1,4 +1,4 @@
-// A model and an optimizer made ready for the recipe's precision.
+// Converts a model and an optimizer to the recipe's precision.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// Gives the parameters of `model` the precision's type, but for those of layers with floating
-// buffers (BatchNorm), which stay in fp32 whole; to fp64 all go, with their buffers. `blank`:
-// nothing has filled them, nor is now.
+// Converts the parameters of `model` to the precision's dtype, except layers with floating-point
+// buffers (BatchNorm), which stay in fp32; for fp64 everything is converted. `blank`: values are
+// not initialised and need no conversion.
 void convert_weights(nn::Model& model, const precision::Precision& precision, bool blank = false);
 
 // Makes hidden linear layers of `model` multiply as the precision says, where it says that: those
@@ -30,8 +30,8 @@ void set_linear_products(nn::Model& model, const precision::Precision& precision
 
 // The precision's state for a checkpoint, numbers by name; {} where there is none. Reads values.
 nlohmann::json scaler_state(precision::Precision& precision);
-// Puts `saved` back; the state of a run in another precision changes nothing. Throws
-// core::CheckpointError where it cannot be one.
+// Restores `saved`; the state of a run in another precision changes nothing. Throws
+// core::CheckpointError if it is invalid.
 void restore_scaler(const nlohmann::json& saved, precision::Precision& precision);
 
 // The recipe's optimizer of `owned`, whose tensors have the type of the recipe's precision.

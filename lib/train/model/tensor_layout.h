@@ -1,4 +1,4 @@
-// A model of which each rank of a tensor group has a part: built so, and run so.
+// Tensor parallelism of a model.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,9 @@ struct PartOfModel {
 PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
                       const nn::Factories& models, Values values = Values::kInitial);
 
-// The units of that model as the layout runs them, when all of `model` but its values is as it will
-// be: what is not trained by then gets no gradient. `task` gets the logits as the units give them.
+// Returns the model's units with the parallel layout. Call when `model` is complete except for
+// values: parameters frozen by then get no gradient. `task` receives the logits as the units return
+// them.
 std::vector<units::Unit> units_of_part(const recipe::Recipe& recipe, const dist::Mesh& mesh,
                                        const PartOfModel& part, task::Task& task);
 

@@ -1,4 +1,4 @@
-// "Every so often", as a pure function of where training is.
+// Interval in steps, epochs or minutes, as a pure function of training progress.
 #pragma once
 
 #include <cstdint>

@@ -8,13 +8,13 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "lib/core/error.h"
+#include "lib/core/process/planted_delay.h"
 #include "lib/core/text/text.h"
 #include "lib/dist/collective_fault.h"
 
@@ -89,9 +89,11 @@ std::optional<Fault> parse_fault(const std::string& text) {
 }
 
 std::optional<Fault> read_fault() {
-  const char* const text = std::getenv("SCALETRAIN_FAULT");
-  if (text == nullptr || dist::parse_collective_fault(text)) return std::nullopt;
-  return parse_fault(text);
+  for (const std::string& text : core::planted_faults()) {
+    if (core::parse_delay(text) || dist::parse_collective_fault(text)) continue;
+    return parse_fault(text);
+  }
+  return std::nullopt;
 }
 
 bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank) {

@@ -1,7 +1,8 @@
 // Faults on purpose, for tests: the environment variable SCALETRAIN_FAULT, never a recipe key.
 //
 //   SCALETRAIN_FAULT=KIND@STEP[,RANK]    STEP from 1; any rank without RANK
-//   (where a collective is entered: lib/dist/collective_fault.h)
+//   (where a collective is entered: lib/dist/collective_fault.h; delays of a given length:
+//   lib/core/process/planted_delay.h; ";" separates several, of which one may be of this file)
 //   nan, nans           the loss of this step, of all from it on, is not finite
 //   kill, segv, stop    SIGKILL, SIGSEGV, SIGSTOP to this process
 //   exit, throw, spin   status 7, an exception, an endless loop

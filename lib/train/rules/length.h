@@ -1,8 +1,8 @@
-// How long a run is, in optimizer steps, and where a step stands in it.
+// Length of a run in optimizer steps, and the place of a step in it.
 //
-// A run of so many epochs ends where its last epoch does, and its schedule follows the epoch and
-// the position in it. As long as the training set keeps its size, that is the number of steps done;
-// of a run that was resumed with another size it is that number and a constant.
+// A run with a length in epochs ends with its last epoch, and its schedule follows the position in
+// the epochs. While the training set keeps its size, that position is the number of steps done;
+// after a resume with another size it is shifted by a constant.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace scaletrain::train {
 struct Length {
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;     // optimizer steps done when training ends
-  std::int64_t epoch_shift = 0;     // steps done and this: so many steps of epochs as they are now
-  std::int64_t schedule_shift = 0;  // steps done and this: the place in the schedule
+  std::int64_t epoch_shift = 0;     // shift from steps done to steps in epochs of the present size
+  std::int64_t schedule_shift = 0;  // shift from steps done to the place in the schedule
   // Step plan of a growing batch, whose first epochs have more steps than steps_per_epoch;
   // otherwise nullptr. Then a length in epochs and its schedule follow the data: places are those
   // of a run whose batch does not grow.
   std::shared_ptr<const core::StepPlan> growing = nullptr;
-  bool in_epochs = false;  // how long it is was given in epochs
+  bool in_epochs = false;  // the length was given in epochs
 
   // Returns the place of step `step` (from 0) in epochs of steps_per_epoch steps; then the first
   // step there.

@@ -1,5 +1,5 @@
-// The learning rate falls where the validations get no better: PyTorch's ReduceLROnPlateau, with
-// its relative threshold, over the schedule.
+// Reduces the learning rate when validations stop improving: PyTorch's ReduceLROnPlateau with its
+// relative threshold, applied to the schedule.
 #pragma once
 
 #include <vector>
@@ -13,15 +13,15 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// Counts a validation of state.step in `state`, each step once. Without /schedule/plateau nothing.
-// Throws core::RecipeError where its metric is not known of data.val.
+// Counts a validation of state.step in `state`, each step once. No-op without /schedule/plateau.
+// Throws core::RecipeError if the metric is unknown for data.val.
 void look_for_plateau(const recipe::Recipe& recipe, const std::vector<recipe::Measured>& measures,
                       format::TrainState& state);
 
-// Forgets what was counted by another measure than the recipe's, but not the drops.
+// Resets the count, but not the reductions, if it belongs to another measure than the recipe's.
 void keep_plateau_of(const recipe::Recipe& recipe, format::TrainState& state);
 
-// `lr` of the schedule after the drops so far, which leave it at min_lr at least.
+// Returns the schedule's `lr` after the reductions so far, at least min_lr.
 double lowered_lr(const recipe::Recipe& recipe, const format::TrainState& state, double lr);
 
 }  // namespace scaletrain::train

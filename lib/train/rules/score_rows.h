@@ -1,4 +1,4 @@
-// The numbers of each sample that an evaluation makes measures from that are no sums.
+// Scores of each sample, for measures that are not sums.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// The numbers that ranks exchange which hold a model together.
+// Communication dtypes of sharded parameters.
 #pragma once
 
 #include "lib/nn/model.h"

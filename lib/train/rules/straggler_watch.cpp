@@ -1,6 +1,7 @@
 #include "lib/train/rules/straggler_watch.h"
 
 #include "lib/dist/send.h"
+#include "lib/train/rules/ledger_of_ranks.h"
 
 namespace scaletrain::train {
 namespace {
@@ -11,15 +12,19 @@ constexpr std::size_t kFields = 3;
 
 std::optional<SlowRanks> StragglerWatch::step(std::int64_t step) {
   if (group_.world_size() == 1 || ++steps_ % observe::Stragglers::kWindowSteps != 0) return {};
-  const auto times = beat_.take_times();
-  const auto a_step = [&](core::Phase phase) {
-    return times[static_cast<std::size_t>(phase)] / observe::Stragglers::kWindowSteps;
-  };
+  core::TimeLedger* const ledger = core::TimeLedger::of_thread();
+  const core::RowSeconds before = seen_;
+  if (ledger != nullptr) seen_ = ledger->total();
+  core::RowSeconds rows{};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = (seen_[i] - before[i]) / observe::Stragglers::kWindowSteps;
+  }
+  const observe::OwnTimes times = own_times(rows);
   std::vector<double> all(static_cast<std::size_t>(group_.world_size()) * kFields);
   double* const own = all.data() + static_cast<std::size_t>(group_.rank()) * kFields;
-  own[0] = a_step(core::Phase::kData);
-  own[1] = a_step(core::Phase::kCompute);
-  own[2] = a_step(core::Phase::kSaving);
+  own[0] = times.data;
+  own[1] = times.compute;
+  own[2] = times.checkpoint;
   const at::Tensor sums = dist::send(all, group_.device());
   group_.all_reduce_sum(sums, "times of ranks").wait();
   times_.push(sums, step);

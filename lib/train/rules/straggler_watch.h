@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/core/process/beat.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/dist/group.h"
 #include "lib/observe/stragglers.h"
 #include "lib/train/rules/outcomes.h"
@@ -20,10 +20,9 @@ struct SlowRanks {
 
 class StragglerWatch {
  public:
-  // Both must outlive it. `late`: what an exchange shows is held back until the next step's result
-  // is known.
-  StragglerWatch(dist::Group& group, core::Beat& beat, bool late)
-      : group_(group), beat_(beat), times_(group, late) {}
+  // `group` must outlive it. `late`: what an exchange shows is held back until the next step's
+  // result is known.
+  StragglerWatch(dist::Group& group, bool late) : group_(group), times_(group, late) {}
 
   // After every step, whose number is `step`; every rank calls it. After every ten steps the ranks
   // exchange their times asynchronously. The result is returned at once or, when late, by drain();
@@ -37,7 +36,7 @@ class StragglerWatch {
   std::optional<SlowRanks> slow_among(const std::optional<Times::Outcome>& times);
 
   dist::Group& group_;
-  core::Beat& beat_;
+  core::RowSeconds seen_{};  // of this rank's ledger, up to the last exchange
   Times times_;
   int steps_ = 0;
   observe::Stragglers stragglers_;

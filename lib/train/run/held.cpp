@@ -52,7 +52,7 @@ NamedTensors held_tensors(const Run& run) {
 bool is_cut(const Run& run) {
   using core::Axis;
   if (run.mesh->size(Axis::kShard) > 1 || run.mesh->size(Axis::kPipe) > 1) return true;
-  if (run.recipe.sync.is_rare() && run.mesh->size(Axis::kTensor) > 1) return true;
+  if (run.replicas->traits().steps_alone && run.mesh->size(Axis::kTensor) > 1) return true;
   return run.placement && !run.placement->parts().empty();
 }
 

@@ -14,15 +14,14 @@
 #include "lib/engine/engine.h"
 #include "lib/engine/pipeline.h"
 #include "lib/format/checkpoint/train_state.h"
+#include "lib/local_sgd/replicas.h"
 #include "lib/observe/start_block.h"
 #include "lib/optim/mean.h"
 #include "lib/parallel/placement.h"
-#include "lib/parallel/sync/replica_sync.h"
 #include "lib/recipe/recipe.h"
 #include "lib/task/task.h"
 #include "lib/train/model/learner.h"
 #include "lib/train/rules/length.h"
-#include "lib/train/run/given_states.h"
 #include "lib/train/run/sets.h"
 
 namespace scaletrain::train {
@@ -43,8 +42,8 @@ struct Run {
   std::unique_ptr<engine::Pipeline> pipeline;  // null without pipeline parallelism
   std::unique_ptr<parallel::Placement> placement;
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<parallel::ReplicaSync> sync;  // null where each step exchanges gradients
-  bool goes_apart = false;  // its replicas wait for no collective once they train
+  // Replicas that all-reduce gradients in each step, unless the recipe says otherwise.
+  std::unique_ptr<local_sgd::Replicas> replicas = std::make_unique<local_sgd::Replicas>();
   std::vector<std::unique_ptr<optim::Mean>> means;  // EMA or SWA (lib/train/model/mean_plan.h)
 
   ModelSize size;  // of the full model
@@ -55,13 +54,7 @@ struct Run {
 
   format::TrainState state;  // progress of training; {} at a fresh start
   bool is_saved = false;     // `state` came from a checkpoint in the run's own folder
-  GivenStates replicas;      // states that rank 0's replica received
 
-  // True if the replicas' weights may differ.
-  bool has_own_weights() const { return sync && sync->differs(); }
-  // True if this rank only trains, in a replica decoupled from rank 0's, which validates, saves and
-  // reports for all.
-  bool only_trains() const { return sync && sync->is_apart() && mesh->replica() != 0; }
   double lr() const;                           // learning rate of the next step
   std::optional<double> weight_decay() const;  // for the next step; nullopt: constant
   // Returns the trainable parameters by name.

@@ -5,7 +5,6 @@
 #include "lib/data/loader/threads.h"
 #include "lib/data/set/set_digest.h"
 #include "lib/dist/device.h"
-#include "lib/recipe/apart.h"
 #include "lib/recipe/recipe.h"
 #include "lib/train/rules/agreement.h"
 #include "lib/train/rules/fault.h"
@@ -67,7 +66,8 @@ Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
 
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
                at::Device device, task::Task& task, format::TrainState& state,
-               const format::ClassNames& classes, std::vector<dist::Claim>& claims) {
+               const format::ClassNames& classes, std::vector<dist::Claim>& claims,
+               bool decoupled) {
   const recipe::Data& config = recipe.data;
   const recipe::BatchPlan batch = recipe::divide_batch(recipe.batch, plan.readers());
   Sets sets;
@@ -99,8 +99,7 @@ Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const c
   sets.train.stream->seek({state.epoch, state.step_in_epoch});
   sets.training_set = TrainingSet(sets.train, streamed, batch.per_device);
   sets.training_set.claim(claims);
-  if (recipe::replicas_are_apart(recipe)) {
-    // Rank 0's replica looks at all of them alone.
+  if (decoupled) {
     reader.slice.readers = plan.readers_of_copy();
     reader.slice.reader = plan.reader(env.rank) % reader.slice.readers;
   }

@@ -1,4 +1,4 @@
-// The recipe's sets, opened for this rank.
+// The recipe's data sets, opened for this rank.
 #pragma once
 
 #include <map>
@@ -29,21 +29,23 @@ struct Sets {
   data::BatchStream* stream(task::Split split) const;  // nullptr: it is not open
 };
 
-// Puts the place of the next step into `state`, of a batch that grows.
+// Sets the position of the next step in `state`, during a batch size ramp-up.
 void stand_at(const core::StepPlan& plan, format::TrainState& state);
 
-// One held-out set alone, for this rank's place in `plan`, its labels numbered as `classes`.
+// Opens one held-out set for this rank's place in `plan`, with labels numbered as in `classes`.
 Sets open_held_out(const recipe::Recipe& recipe, const core::WorkerEnv& env,
                    const core::MeshPlan& plan, at::Device device, task::Task& task,
                    task::Split split, const format::ClassNames& classes,
                    std::vector<dist::Claim>& claims);
 
-// Opens all of them for this rank's place in `plan`; training goes on where `state` stands, which
-// is moved to the next epoch where the set has become too small for the step. Labels of the
-// training set are numbered as `classes`, those of the checkpoint, and labels of the others as the
-// training set's. Threads begin to read ahead. Adds to `claims` what all ranks must have alike.
+// Opens all sets for this rank's place in `plan`. Training continues at `state`, which moves to the
+// next epoch if the set has become too small for the step. Labels of the training set are numbered
+// as in `classes`, those of the checkpoint; the other sets follow the training set. Threads start
+// to read ahead. Adds the facts that must agree on all ranks to `claims`. `decoupled`: rank 0's
+// replica evaluates alone, so the ranks of a replica read all held-out samples.
 Sets open_sets(const recipe::Recipe& recipe, const core::WorkerEnv& env, const core::MeshPlan& plan,
                at::Device device, task::Task& task, format::TrainState& state,
-               const format::ClassNames& classes, std::vector<dist::Claim>& claims);
+               const format::ClassNames& classes, std::vector<dist::Claim>& claims,
+               bool decoupled = false);
 
 }  // namespace scaletrain::train

@@ -230,16 +230,15 @@ std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<unit
   return std::make_unique<engine::Pipeline>(*run.mesh, std::move(parts));
 }
 
-std::unique_ptr<parallel::Placement> make_placement(Run& run,
-                                                    const std::vector<units::Unit>& units) {
+std::unique_ptr<parallel::Placement> make_placement(Run& run, const std::vector<units::Unit>& units,
+                                                    bool all_reduces) {
   std::vector<units::NamedParameter> parameters = run.learner.parameters();
   parallel::Sharding sharding = sharding_of(run, units);
   if (run.pipeline) {
     keep_own(*run.pipeline, parameters);
     keep_own(*run.pipeline, sharding.frozen);
   }
-  parallel::GradientExchange exchange{.seed = run.recipe.seed,
-                                      .every_step = !run.recipe.sync.is_rare()};
+  parallel::GradientExchange exchange{.seed = run.recipe.seed, .every_step = all_reduces};
   if (exchange.every_step) exchange.compress = run.recipe.compress;
   if (run.mesh->plan().experts() > 1) {
     return std::make_unique<parallel::ExpertParallel>(std::move(parameters), *run.mesh,

@@ -22,8 +22,9 @@ namespace scaletrain::train {
 std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<units::Unit>& units);
 
 // Makes the parallel strategy of the run's parameters, used by `units`, of this rank's stages.
-std::unique_ptr<parallel::Placement> make_placement(Run& run,
-                                                    const std::vector<units::Unit>& units);
+// `all_reduces`: gradients are all-reduced over all replicas in each step.
+std::unique_ptr<parallel::Placement> make_placement(Run& run, const std::vector<units::Unit>& units,
+                                                    bool all_reduces);
 
 // Frees the parameters that only other pipeline stages use. They must not be accessed afterwards.
 void drop_other_stages(Run& run);

@@ -10,6 +10,8 @@
 #include <span>
 #include <utility>
 
+#include "lib/core/process/planted_delay.h"
+#include "lib/core/process/time_ledger.h"
 #include "lib/train/rules/vote.h"
 #include "lib/units/memory_meter.h"
 
@@ -42,14 +44,6 @@ std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome>
 
 at::Tensor weight_on(at::Device device, at::ScalarType type, double value) {
   return at::full({}, value, at::TensorOptions(type).device(device));
-}
-
-// Returns the root mean square over replicas of their own gradient norms. Not finite if any
-// replica's is not, so that all replicas skip a step or none does.
-at::Tensor norm_over_replicas(const dist::Mesh& mesh, const at::Tensor& squares) {
-  dist::Group& replicas = mesh.replicas();
-  replicas.all_reduce_sum(squares, "norms of the replicas").wait();
-  return (squares / replicas.world_size()).sqrt();
 }
 
 }  // namespace
@@ -94,7 +88,10 @@ class StepRunner::Batches : public engine::MicroBatches {
     const data::Batch batch = std::move(read_.front());
     read_.pop_front();
     parts_.beat.enter(core::Phase::kCompute);
+    const core::TimeScope time(core::TimeRow::kHostToDevice);
+    core::delay_if_planted(core::DelayPlace::kCopy);
     task::Example example = parts_.task.prepare(batch, /*training=*/true);
+    if (parts_.on_batch) parts_.on_batch(example);
     if (make_nan_ && example.input.is_floating_point()) {
       example.input.fill_(kNan);
     }
@@ -103,8 +100,9 @@ class StepRunner::Batches : public engine::MicroBatches {
 
   data::Batch read() {
     parts_.beat.enter(core::Phase::kData);
+    const core::TimeScope time(core::TimeRow::kDataWait);
+    core::delay_if_planted(core::DelayPlace::kBatch);
     data::Batch batch = *parts_.batches.next();  // training has no end
-    facts_.data_s += batch.wait_s;
     facts_.stages += batch.stages;
     if (!parts_.mesh.counts()) return batch;  // another rank has read the same
     vote_.targets += parts_.task.weight_of(batch);
@@ -156,41 +154,87 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
 void StepRunner::run(std::int64_t step, double lr, double trained_s,
                      std::optional<double> weight_decay, bool save) {
   parts_.beat.begin_step(step + 1);
+  const core::TimeScope time(core::TimeRow::kForward);  // the other parts interrupt it
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
   Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save};
-  const std::int64_t exchanged_before = exchanged_bytes();
-  std::optional<VoteExchange> exchange;
+  const std::int64_t bytes_before = communicated_bytes();
+
+  // Data: micro-batches are read when forward needs them, unless the loss weight, 1 / targets of
+  // the global batch, needs all of them first. Forward changes buffers; a skipped step restores
+  // them.
   const std::int64_t samples = sizes_.of_step(step);
   Batches batches(parts_, parts_.batch.micro_steps(samples), make_nan, facts, own);
-
   buffers_.keep();
   at::Tensor loss_weight = weight(batches, samples);
   if (make_nan) loss_weight = loss_weight * kNan;
+
+  // Forward and backward: gradients are communicated while backward runs. The step consensus starts
+  // after the last forward, when this rank's loss is known, and hides behind backward too.
+  std::optional<VoteExchange> consensus;
   parts_.engine.run(step, batches, loss_weight, [&](at::Tensor loss_sum) {
     if (make_nan) loss_sum = loss_sum * kNan;
     // Times 0, so that a loss that is not finite stays visible.
     if (!parts_.mesh.counts_losses()) loss_sum = loss_sum * 0;
-    exchange.emplace(parts_.mesh.world(), own, loss_sum);
+    consensus.emplace(parts_.mesh.world(), own, loss_sum);
   });
 
+  // Nothing below is waited for by backward: a pending save has had that long to copy the tensors
+  // that change from here on. SAM replaces the gradients, which takes a second backward.
   parts_.before_update();
-  StepNumbers<at::Tensor> numbers{.votes = exchange->sums()};
+  StepNumbers<at::Tensor> numbers{.votes = consensus->sums()};
   const at::Tensor nearby = sam_ ? look_nearby(step, batches, loss_weight) : at::Tensor();
+
+  // Norm and clipping, of unscaled gradients. The step is skipped if a loss or norm of any rank is
+  // not finite: a tensor says so, and the host does not wait for it.
+  const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
+  const core::TimeScope update_time(core::TimeRow::kOptimizer);
+  core::delay_if_planted(core::DelayPlace::kOptimizer);
   const at::Tensor scale = parts_.precision.loss_scale();
-  // A copy, as the update changes the scale.
-  if (scale.defined()) numbers.loss_scale = scale.to(at::kDouble, /*non_blocking=*/false, true);
-  update(facts, nearby, numbers);
-  facts.exchanged_bytes = exchanged_bytes() - exchanged_before;
+  if (scale.defined()) numbers.loss_scale = scale.to(at::kDouble, false, /*copy=*/true);
+  const std::vector<at::Tensor> gradients = parts_.engine.gradients();
+  parts_.precision.unscale(gradients);
+  if (parts_.on_gradients) parts_.on_gradients(step);
+  const at::Tensor squares = parts_.engine.squared_norm();
+  at::Tensor norm = squares.sqrt();
+  if (nearby.defined()) norm = norm + nearby;
+  numbers.grad_norm = parts_.replicas.mean_norm(norm, squares);
+  parts_.mesh.world().check();  // an aborted collective leaves no valid gradient
+  const at::Tensor found_inf = optim::not_finite({loss_among(numbers.votes), numbers.grad_norm});
+  if (parts_.clip) {
+    optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
+  }
+
+  // Update, then the outer step of local SGD on the new weights; both before sharded weights are
+  // gathered for the next forward, which starts here and hides behind the rest.
+  if (weight_decay) parts_.optimizer.set_weight_decay(*weight_decay);
+  parts_.optimizer.step(lr, found_inf);
+  parts_.replicas.after_step(step);
+  parts_.engine.weights_updated();
+  numbers.statistics = parts_.engine.end_step(found_inf);
+  buffers_.put_back_if(found_inf);
+  update_means(step, found_inf);
+  parts_.precision.update(found_inf);
+
+  // Logging: one copy brings all numbers to the host, which reads them after the next step.
+  facts.exchanged_bytes = communicated_bytes() - bytes_before;
   const StepNumbers<std::int64_t> sizes = sizes_of(numbers);
   outcomes_.push(pack(numbers), {std::move(facts), sizes});
 }
 
-// Ranks of a replica hear of others' stop requests one by one, and agree to stop at one step.
+void StepRunner::update_means(std::int64_t step, const at::Tensor& found_inf) {
+  for (optim::Mean* const mean : parts_.means) {
+    if (mean->is_due(step)) parts_.optimizer.settle();
+    mean->update(step, found_inf);
+  }
+}
+
+// Each rank of a replica learns of another replica's stop alone; the step consensus makes it known
+// to all of them at one step.
 core::StopReason StepRunner::stop_reason() const {
   const core::StopReason own = core::stop_reason();
-  const bool is_asked = parts_.sync != nullptr && parts_.sync->shall_stop();
-  return own == core::StopReason::kNone && is_asked ? core::StopReason::kTerminate : own;
+  if (own != core::StopReason::kNone || !parts_.replicas.stop_requested()) return own;
+  return core::StopReason::kTerminate;
 }
 
 at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
@@ -207,46 +251,8 @@ at::Tensor StepRunner::look_nearby(std::int64_t step, Batches& batches,
   return norm * 0;
 }
 
-void StepRunner::update(const StepFacts& facts, const at::Tensor& nearby,
-                        StepNumbers<at::Tensor>& numbers) {
-  const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
-  const std::vector<at::Tensor> gradients = parts_.engine.gradients();
-  parts_.precision.unscale(gradients);
-  const at::Tensor squares = parts_.engine.squared_norm();
-  at::Tensor norm = squares.sqrt();
-  if (nearby.defined()) norm = norm + nearby;
-  const at::Tensor all_norm =
-      parts_.sync != nullptr ? norm_over_replicas(parts_.mesh, squares) : norm;
-  parts_.mesh.world().check();  // an aborted collective leaves no valid gradient
-  const at::Tensor found_inf = optim::not_finite({loss_among(numbers.votes), all_norm});
-  if (parts_.clip) {
-    optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
-  }
-  if (facts.weight_decay) parts_.optimizer.set_weight_decay(*facts.weight_decay);
-  parts_.optimizer.step(facts.lr, found_inf);
-  if (parts_.sync != nullptr) exchange_weights(facts.step);
-  parts_.engine.weights_updated();
-  numbers.statistics = parts_.engine.end_step(found_inf);
-  buffers_.put_back_if(found_inf);  // forward may have put into them what is not finite
-  for (optim::Mean* const mean : parts_.means) {
-    if (mean->is_due(facts.step)) parts_.optimizer.settle();
-    mean->update(facts.step, found_inf);
-  }
-  parts_.precision.update(found_inf);
-  numbers.grad_norm = all_norm;
-}
-
-void StepRunner::exchange_weights(std::int64_t step) {
-  // Decoupled replicas have no collective that shows the cause of a wait.
-  const bool waits = parts_.sync->is_apart() && parts_.sync->is_exchanged_after(step + 1);
-  if (waits) parts_.beat.enter(core::Phase::kWaiting);
-  parts_.sync->after_step(step);
-  if (waits) parts_.beat.enter(core::Phase::kCompute);
-}
-
-std::int64_t StepRunner::exchanged_bytes() const {
-  const std::int64_t weights = parts_.sync != nullptr ? parts_.sync->exchanged_bytes() : 0;
-  return parts_.engine.exchanged_bytes() + weights;
+std::int64_t StepRunner::communicated_bytes() const {
+  return parts_.engine.exchanged_bytes() + parts_.replicas.communicated_bytes();
 }
 
 std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next()); }

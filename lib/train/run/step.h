@@ -11,11 +11,11 @@
 #include "lib/data/loader/batch_stream.h"
 #include "lib/dist/mesh.h"
 #include "lib/engine/engine.h"
+#include "lib/local_sgd/replicas.h"
 #include "lib/optim/clip.h"
 #include "lib/optim/mean.h"
 #include "lib/optim/optimizer.h"
 #include "lib/optim/sam.h"
-#include "lib/parallel/sync/replica_sync.h"
 #include "lib/precision/precision.h"
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/clip.h"
@@ -33,7 +33,6 @@ struct StepFacts {
   std::int64_t step = 0;  // counted from 0
   double lr = 0;
   std::optional<double> weight_decay = {};  // nullopt: constant
-  double data_s = 0;                        // wait for data
   data::StageTimes stages = {};
   std::vector<data::BadSample> bad_samples = {};  // on a rank that counts samples
   std::int64_t exchanged_bytes = 0;               // gradients and weights communicated
@@ -79,9 +78,13 @@ struct StepParts {
   optim::Shards shards = {};  // shards of sharded parameters
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
-  parallel::ReplicaSync* sync = nullptr;  // local SGD; null: none
+  local_sgd::Replicas& replicas;
   // Called when a step has its gradients, before it changes weights, optimizer state and means.
   std::function<void()> before_update = [] {};
+  // Called with every micro-batch that is prepared; null: nobody looks.
+  std::function<void(const task::Example& example)> on_batch = nullptr;
+  // Called with the step (from 0) when its gradients are unscaled and not clipped; null likewise.
+  std::function<void(std::int64_t step)> on_gradients = nullptr;
 };
 
 class StepRunner {
@@ -111,13 +114,11 @@ class StepRunner {
   // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
   // not finite where the gradients were not.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
-  // Clips and updates if everything is finite, `numbers.votes` and `nearby` included; sets the
-  // gradient norm and the model's statistics in `numbers`.
-  void update(const StepFacts& facts, const at::Tensor& nearby, StepNumbers<at::Tensor>& numbers);
-  void exchange_weights(std::int64_t step);
+  // Updates EMA and SWA weights.
+  void update_means(std::int64_t step, const at::Tensor& found_inf);
   core::StopReason stop_reason() const;
   // Gradient and weight bytes communicated so far.
-  std::int64_t exchanged_bytes() const;
+  std::int64_t communicated_bytes() const;
 
   StepParts parts_;
   std::optional<Fault> fault_;

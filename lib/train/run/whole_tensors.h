@@ -1,8 +1,8 @@
-// Whole tensors in place of those of which each rank of a tensor group has a part: what is read
-// from a file, or written to one, is whole.
+// Gathers full tensors from tensor-parallel shards, since files hold full tensors, and scatters
+// them again.
 //
-// Tensors are named as the model's or, of an optimizer, "exp_avg/NAME"; those that are not cut
-// stand for themselves, so that nothing is copied where no model is.
+// Tensors have the model's names or, for optimizer state, "exp_avg/NAME". Tensors that are not
+// sharded are returned as they are, so nothing is copied without tensor parallelism.
 #pragma once
 
 #include "lib/dist/group.h"
@@ -11,17 +11,17 @@
 
 namespace scaletrain::train {
 
-// `own` made whole from the parts of all ranks of `tensors`, each of which calls it.
+// Gathers `own` from the shards of all ranks of `tensors`. Collective.
 NamedTensors gather_wholes(dist::Group& tensors, const units::TensorParts& parts,
                            const NamedTensors& own);
 
-// Tensors of the whole ones' shapes, with any values, for what is read into them.
+// Returns uninitialised tensors with the full shapes, to read into.
 NamedTensors blank_wholes(const units::TensorParts& parts, const NamedTensors& own);
 
-// Bytes of those.
+// Returns the bytes of such tensors.
 std::int64_t bytes_of_wholes(const units::TensorParts& parts, const NamedTensors& own);
 
-// Copies the parts of `whole`, a result of the above, into `own`.
+// Copies this rank's shards of `whole`, a result of the above, into `own`.
 void take_parts(const units::TensorParts& parts, const NamedTensors& whole,
                 const NamedTensors& own);
 

@@ -1,4 +1,4 @@
-// A batch of nothing, in the shapes of a recipe's: for what depends on shapes alone.
+// A batch with blank values in a recipe's shapes, for computations that depend only on shapes.
 #pragma once
 
 #include <optional>

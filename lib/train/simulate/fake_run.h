@@ -1,5 +1,4 @@
-// Steps of one rank of a mesh whose other ranks do not exist: that its shapes fit, and which part
-// of its exchanges is not hidden behind what it computes.
+// Runs steps of one rank of a simulated mesh: checks shapes and measures exposed communication.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@
 
 namespace scaletrain::train {
 
-// Whose part, and of what.
+// A rank's place in the sharding group and in the pipeline.
 struct PartOf {
   int ranks = 1, place = 0;  // size of the shard group, this rank's place in it
   // The units that it runs from the first to the one behind the last, by stage; all as one stage

@@ -1,4 +1,4 @@
-// A mean of the weights where the model's own are, to look at it.
+// Swaps averaged weights (EMA, SWA) into the model for evaluation.
 #pragma once
 
 #include "lib/train/model/buffers.h"
@@ -8,9 +8,9 @@ namespace scaletrain::train {
 
 class MeanInPlace {
  public:
-  // The model has the values of `mean`, one of the run's, from here on. Every rank calls it.
+  // Swaps the values of `mean`, an average of the run, into the model. Collective.
   MeanInPlace(Run& run, const optim::Mean& mean);
-  ~MeanInPlace();  // gives its own back, bit for bit
+  ~MeanInPlace();  // restores the model's weights, bit for bit
   MeanInPlace(const MeanInPlace&) = delete;
   MeanInPlace& operator=(const MeanInPlace&) = delete;
 

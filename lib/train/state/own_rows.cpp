@@ -97,7 +97,7 @@ void add_rows_of_replicas(const Run& run, checkpoint::Contents& contents) {
   const std::vector<int> ranks = run.mesh->plan().same_place(run.mesh->rank(), core::kDataAxes);
   for (std::size_t replica = 0; replica < ranks.size(); ++replica) {
     NamedTensors own;
-    for (const auto& [name, all] : run.replicas.tensors) {
+    for (const auto& [name, all] : run.replicas->states().tensors) {
       if (!name.starts_with("buffers/")) {
         own.emplace(name, all[static_cast<std::int64_t>(replica)]);
       }

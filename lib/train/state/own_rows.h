@@ -17,7 +17,7 @@ namespace scaletrain::train {
 // rank calls it.
 void add_own_rows(const Run& run, const NamedTensors& own, checkpoint::Contents& contents);
 // For decoupled replicas, rank 0's replica writes its own rows and those that each of its ranks
-// received from the same place in the other replicas (run.replicas).
+// received from the same place in the other replicas (local_sgd::Replicas::states).
 void add_rows_of_replicas(const Run& run, checkpoint::Contents& contents);
 
 // Fills `own` from `checkpoint`, on all ranks or on none: then returns why, on the rank that knows.

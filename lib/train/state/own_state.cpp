@@ -16,17 +16,15 @@
 namespace scaletrain::train {
 
 NamedTensors replica_state(const Run& run) {
+  const local_sgd::ReplicaTraits& replicas = run.replicas->traits();
   NamedTensors result;
-  for (const auto& [name, tensor] : run.learner.optimizer->state()) {
-    result.emplace("optimizer/" + name, tensor);
-  }
-  if (run.goes_apart) {
-    for (const auto& [name, tensor] : run.learner.precision->state()) {
-      result.emplace("scaler/" + name, tensor);
-    }
-  }
-  if (!run.sync->always_differs()) return result;
-  for (const auto& [name, tensor] : run.trained()) result.emplace("model/" + name, tensor);
+  const auto add = [&result](const std::string& prefix, const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) result.emplace(prefix + name, tensor);
+  };
+  if (!replicas.local_optimizer) return result;
+  add("optimizer/", run.learner.optimizer->state());
+  if (replicas.local_loss_scale) add("scaler/", run.learner.precision->state());
+  if (replicas.local_weights) add("model/", run.trained());
   return result;
 }
 
@@ -44,17 +42,12 @@ Copies copies_of(const std::vector<std::int64_t>& mesh, std::int64_t expert, int
   return {.replicas = replicas, .contexts = mesh.size() > 4 ? mesh[4] : 1};
 }
 
-bool has_replicas(const Run& run) {
-  return run.sync && run.mesh->plan().model_copies() > 1 && !run.recipe.sync.is_async();
-}
-
-// Omits the state of asynchronous replicas: a resume gives all of them rank 0's.
 NamedTensors own_state(const Run& run) {
   NamedTensors result;
   for (const auto& [name, tensor] : run.placement->own_state()) {
     result.emplace("exchange/" + name, tensor);
   }
-  if (has_replicas(run)) result.merge(replica_state(run));
+  result.merge(replica_state(run));
   return result;
 }
 
@@ -75,7 +68,7 @@ bool is_of_this_mesh(const Run& run) {
 
 // The state of replicas does not depend on how their ranks shard the model.
 bool fits(const Run& run) {
-  if (!run.sync) return is_of_this_mesh(run);
+  if (!run.replicas->traits().steps_alone) return is_of_this_mesh(run);
   const core::MeshPlan& plan = run.mesh->plan();
   return copies_of(run.state.mesh, run.state.expert, static_cast<int>(run.state.world_size)) ==
          copies_of(mesh_numbers(plan), plan.experts(), plan.world_size());
@@ -83,8 +76,9 @@ bool fits(const Run& run) {
 
 void warn_of_lost_state(const Run& run, const std::string& why) {
   core::warn("{}: {}",
-             run.sync ? "each replica goes on with the first one's state of the optimizer"
-                      : "what the compressed exchange of gradients kept for the next step is zero",
+             run.replicas->traits().steps_alone
+                 ? "each replica goes on with the first one's state of the optimizer"
+                 : "what the compressed exchange of gradients kept for the next step is zero",
              why);
 }
 
@@ -115,7 +109,7 @@ bool has_own_rows(const Run& run) {
   const std::optional<recipe::Compress>& compress = run.recipe.compress;
   const bool keeps_errors =
       compress && compress->feeds_back() && run.mesh->copies().world_size() > 1;
-  return is_cut(run) && (has_replicas(run) || keeps_errors);
+  return is_cut(run) && (run.replicas->traits().local_optimizer || keeps_errors);
 }
 
 }  // namespace
@@ -123,15 +117,14 @@ bool has_own_rows(const Run& run) {
 // Tensor by tensor: all of them of all ranks are many times the model.
 NamedTensors gather_own_state(Run& run) {
   NamedTensors result;
-  if (run.goes_apart) {
-    for (const auto& [name, tensor] : run.replicas.tensors) {
-      if (name.starts_with("buffers/")) continue;
-      for (auto& [same, all] : gather_of_replicas(*run.group, {{name, tensor}})) {
-        result.emplace(same, all.cpu());
-      }
+  const local_sgd::ReplicaStates& states = run.replicas->states();
+  for (const auto& [name, tensor] : states.tensors) {
+    if (name.starts_with("buffers/")) continue;
+    for (auto& [same, all] : gather_of_replicas(*run.group, {{name, tensor}})) {
+      result.emplace(same, all.cpu());
     }
-    return result;
   }
+  if (!states.empty()) return result;
   for (const auto& [name, tensor] : own_state(run)) {
     for (auto& [same, all] : gather_ranks(*run.group, {{name, tensor}})) {
       result.emplace(same, all.cpu());
@@ -141,7 +134,7 @@ NamedTensors gather_own_state(Run& run) {
 }
 
 void add_own_state(Run& run, checkpoint::Contents& contents) {
-  if (has_own_rows(run) && run.goes_apart) {
+  if (has_own_rows(run) && !run.replicas->states().empty()) {
     add_rows_of_replicas(run, contents);
   } else if (has_own_rows(run)) {
     add_own_rows(run, own_state(run), contents);

@@ -12,7 +12,8 @@
 
 namespace scaletrain::train {
 
-// This rank's own, of replicas that train alone.
+// Returns this rank's tensors that differ between replicas and that a checkpoint keeps of each
+// (local_sgd::ReplicaTraits). Asynchronous replicas keep none: a resume gives all rank 0's state.
 NamedTensors replica_state(const Run& run);
 
 // Puts what each rank has into the contents' ranks: gathered on rank 0 (below), or each rank's own

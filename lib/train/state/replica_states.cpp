@@ -10,67 +10,33 @@
 #include "lib/train/state/own_state.h"
 
 namespace scaletrain::train {
-namespace {
 
-// Returns the requested states, those for an evaluation first.
-std::vector<std::pair<std::string, at::Tensor>> wished_states(const Run& run, Wish wish) {
+std::vector<std::pair<std::string, at::Tensor>> local_states(const Run& run,
+                                                             local_sgd::StateRequest request) {
   std::vector<std::pair<std::string, at::Tensor>> result;
-  const auto add = [&](const std::string& prefix, const NamedTensors& tensors) {
+  const auto add = [&result](const std::string& prefix, const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) result.emplace_back(prefix + name, tensor.detach());
   };
   add("buffers/", run.learner.buffers());
-  if (run.sync->always_differs()) add("model/", run.trained());
-  if (wish == Wish::kEvaluation) return result;
-  for (auto& [name, tensor] : replica_state(run)) {
+  if (run.replicas->traits().local_weights) add("model/", run.trained());
+  if (request == local_sgd::StateRequest::kEvaluation) return result;
+  for (const auto& [name, tensor] : replica_state(run)) {
     if (!name.starts_with("model/")) result.emplace_back(name, tensor.detach());
   }
   return result;
 }
 
-}  // namespace
-
-void share_states(Run& run, Wish wish) {
-  const at::NoGradGuard no_grad;
-  parallel::Rounds& rounds = *run.sync->rounds();
-  run.replicas = {};
-  wish = static_cast<Wish>(rounds.agree_on_wish(static_cast<std::int32_t>(wish)));
-  if (wish == Wish::kNothing) return;
-  std::vector<std::string> names;
-  std::vector<at::Tensor> own;
-  for (auto& [name, tensor] : wished_states(run, wish)) {
-    names.push_back(name);
-    own.push_back(tensor);
-  }
-  if (run.only_trains()) return rounds.give(own);
-  std::vector<std::vector<at::Tensor>> given = rounds.take(own);
-  run.replicas.there = {0};
-  for (std::size_t replica = 1; replica < given.size(); ++replica) {
-    if (!given[replica].empty()) {
-      run.replicas.there.push_back(static_cast<std::int64_t>(replica));
-    }
-  }
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const at::Tensor first = own[i].cpu();
-    std::vector<at::Tensor> rows{first};
-    for (std::size_t replica = 1; replica < given.size(); ++replica) {
-      const bool is_there = !given[replica].empty();
-      rows.push_back(is_there ? std::exchange(given[replica][i], {}) : first);
-    }
-    run.replicas.tensors.emplace(names[i], at::stack(rows));
-  }
-}
-
-std::map<std::string, at::Tensor> states_of(const GivenStates& replicas,
+std::map<std::string, at::Tensor> states_of(const local_sgd::ReplicaStates& states,
                                             const std::string& prefix) {
   std::map<std::string, at::Tensor> result;
-  for (const auto& [name, tensor] : replicas.tensors) {
+  for (const auto& [name, tensor] : states.tensors) {
     if (name.starts_with(prefix)) result.emplace(name.substr(prefix.size()), tensor);
   }
   return result;
 }
 
 // In fp64, as lib/train/model/buffers.h does.
-std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas,
+std::map<std::string, at::Tensor> mean_over_replicas(const local_sgd::ReplicaStates& states,
                                                      const std::string& prefix,
                                                      const std::map<std::string, at::Tensor>& own,
                                                      dist::Group* others) {
@@ -81,12 +47,12 @@ std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas
       result.emplace(name, tensor.clone());
       continue;
     }
-    const at::Tensor& all = replicas.tensors.at(prefix + name);
+    const at::Tensor& all = states.tensors.at(prefix + name);
     at::Tensor sum = all[0].to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
-    for (std::size_t i = 1; i < replicas.there.size(); ++i) {
-      sum.add_(all[replicas.there[i]].to(at::kDouble));
+    for (std::size_t i = 1; i < states.present.size(); ++i) {
+      sum.add_(all[states.present[i]].to(at::kDouble));
     }
-    auto count = static_cast<double>(replicas.there.size());
+    auto count = static_cast<double>(states.present.size());
     if (others != nullptr && others->world_size() > 1) {
       sum = sum.to(others->device());
       others->all_reduce_sum(sum, "mean of the buffers").wait();
@@ -97,17 +63,19 @@ std::map<std::string, at::Tensor> mean_over_replicas(const GivenStates& replicas
   return result;
 }
 
-std::map<std::string, at::Tensor> buffers_of_readers(const Run& run) {
-  dist::Group& readers = run.mesh->data();
-  NamedTensors own = states_of(run.replicas, "buffers/");
-  if (run.replicas.empty() && readers.world_size() > 1) {
-    const int replicas = run.mesh->plan().model_copies();
-    for (const auto& [name, tensor] : run.learner.buffers()) {
-      const std::vector<at::Tensor> same(static_cast<std::size_t>(replicas), tensor);
-      own.emplace(name, at::stack(same));
-    }
+// The plan keeps the job's data-parallel size when the mesh is split into replicas.
+std::map<std::string, at::Tensor> buffers_of_data_ranks(const Run& run) {
+  dist::Group& ranks = run.mesh->data();
+  const NamedTensors buffers = run.learner.buffers();
+  NamedTensors all = states_of(run.replicas->states(), "buffers/");
+  if (!all.empty()) return gather_of_replicas(ranks, all);
+  const int replicas = run.mesh->plan().readers() / ranks.world_size();
+  if (ranks.world_size() == 1 || replicas == 1) return gather_ranks(ranks, buffers);
+  for (const auto& [name, tensor] : buffers) {
+    all.emplace(name,
+                at::stack(std::vector<at::Tensor>(static_cast<std::size_t>(replicas), tensor)));
   }
-  return gather_of_replicas(readers, own);
+  return gather_of_replicas(ranks, all);
 }
 
 }  // namespace scaletrain::train

@@ -94,8 +94,7 @@ void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
 // True if `checkpoint` has the outer optimizer's state; a run that all-reduced gradients in each
 // step saved none.
 bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
-  if (!run.sync) return false;
-  if (run.recipe.sync.name != "diloco") return true;  // it needs none
+  if (!run.replicas->traits().has_outer_optimizer) return false;
   bool found = false;
   if (run.group->rank() == 0) {
     const format::StoredTensors stored(checkpoint / format::kOptimizerFile);
@@ -198,7 +197,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
   const units::TensorParts& parts = gathered_parts(run);
   NamedTensors model = held_tensors(run), optimizer = run.learner.optimizer->state();
   const bool has_outer = has_outer_state(run, checkpoint);
-  if (has_outer) optimizer.merge(run.sync->state());
+  if (has_outer) optimizer.merge(run.replicas->state());
   contents.model = blank_wholes(parts, model);
   contents.optimizer = blank_wholes(parts, optimizer);
   contents.cut = cut_of(run);
@@ -214,7 +213,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
     take_parts(parts, contents.optimizer, optimizer);
   }
   run.learner.optimizer->resume_at(run.state.step);
-  if (has_outer) run.sync->resume();
+  if (has_outer) run.replicas->resume();
   restore_scaler(run.state.scaler, *run.learner.precision);
   look_into_folder(run, checkpoint);
 }

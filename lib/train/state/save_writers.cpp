@@ -79,9 +79,11 @@ std::int64_t bytes_of_state(const Run& run) {
 std::shared_ptr<checkpoint::Writers> make_writers(Run& run) {
   const std::string& asked = run.recipe.checkpoint.writers;
   dist::Group& group = *run.group;
-  if (group.world_size() == 1 || asked == "rank_0" || run.only_trains()) return nullptr;
+  if (group.world_size() == 1 || asked == "rank_0") return nullptr;
+  const local_sgd::ReplicaTraits& replicas = run.replicas->traits();
+  if (!replicas.leads) return nullptr;
   const bool is_needed = is_cut(run);
-  if (run.sync && !is_needed) return nullptr;  // the ranks' optimizers have not the same state
+  if (replicas.steps_alone && !is_needed) return nullptr;  // optimizer states differ
   const bool is_asked = asked == "all" || is_needed;
   if (!is_asked && bytes_of_state(run) < kLeastBytes) return nullptr;
   const std::string token =

@@ -49,7 +49,7 @@ void gather_parts(const Run& run, checkpoint::Contents& contents) {
 // copied at once, since they take a device's memory until then.
 bool stands(const Run& run) {
   const bool is_gathered = !run.learner.parts.empty() && !is_cut(run);
-  return !is_gathered && !run.has_own_weights() && !run.learner.has_evaluation_weights();
+  return !is_gathered && !run.replicas->weights_differ() && !run.learner.has_evaluation_weights();
 }
 
 }  // namespace
@@ -65,8 +65,7 @@ checkpoint::Contents snapshot(Run& run) {
   for (const auto& [name, tensor] : buffers) {  // forward changes them
     contents.model.at(name) = contents.model.at(name).clone();
   }
-  contents.buffers =
-      run.goes_apart ? buffers_of_readers(run) : gather_ranks(run.mesh->data(), buffers);
+  contents.buffers = buffers_of_data_ranks(run);
   add_own_state(run, contents);
   for (const auto& mean : run.means) {
     if (!has_begun(mean->plan(), run.state)) continue;
@@ -80,7 +79,7 @@ checkpoint::Contents snapshot(Run& run) {
   }
   contents.optimizer = run.learner.optimizer->state();
   share_buffers(run, contents);
-  if (run.sync) contents.optimizer.merge(run.sync->state());
+  contents.optimizer.merge(run.replicas->state());
   gather_parts(run, contents);
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
@@ -94,7 +93,7 @@ checkpoint::Contents snapshot(Run& run) {
 }
 
 std::optional<format::TrainState> load_best_model(Run& run) {
-  run.replicas = {};  // stale: of another model
+  run.replicas->forget_states();  // they belong to another model
   const NamedTensors own = held_tensors(run);
   run.learner.end_training(own);
   NamedTensors tensors = blank_wholes(gathered_parts(run), own);

@@ -1,4 +1,4 @@
-// "batch": {"per_device": "auto"}: the most samples of a micro-step that fit the memory.
+// "batch": {"per_device": "auto"}: searches the largest micro-batch that fits the memory.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,15 @@
 
 namespace scaletrain::train {
 
-// The largest of `candidates` that `fits`, given that all below one that does fit too; nullopt
-// where the first does not. Doubles until one does not fit, then halves what lies between.
+// Returns the largest of `candidates` for which `fits` is true, assuming that all smaller ones fit
+// too; nullopt if the first does not. Doubles until one does not fit, then bisects.
 std::optional<std::int64_t> largest_that_fits(const std::vector<std::int64_t>& candidates,
                                               const std::function<bool(std::int64_t)>& fits);
 
-// Puts a number into run.recipe.batch.per_device and run.state.auto_per_device where the recipe has
-// none: that of the checkpoint which run.state came from, where that divides the global batch
-// still. Otherwise each rank tries steps by itself, of runs of its own, and all take the smallest
-// of what they found. Every rank calls it. Throws core::RecipeError where nothing would end the
-// search, and core::OutOfMemoryError where not even the smallest fits.
+// Sets run.recipe.batch.per_device and run.state.auto_per_device for "auto": to the value of the
+// checkpoint in run.state if it still divides the global batch; otherwise each rank tries steps of
+// runs of its own, and all take the smallest result. Collective. Throws core::RecipeError if
+// nothing would end the search, and core::OutOfMemoryError if not even the smallest fits.
 void choose_per_device(Run& run, const core::WorkerEnv& env, const nn::Factories& models);
 
 }  // namespace scaletrain::train

@@ -87,7 +87,7 @@ std::string megabytes(std::int64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / kMillion);
 }
 
-StepMemory step_memory(Run& run, const units::MemoryUse& first) {
+StepMemory step_memory(const Run& run, const units::MemoryUse& first) {
   std::vector<at::Tensor> state;
   for (const auto& [name, tensor] : run.learner.optimizer->state()) {
     if (tensor.device() == run.group->device()) state.push_back(tensor);

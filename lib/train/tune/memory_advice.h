@@ -23,7 +23,7 @@ struct StepMemory {
 };
 
 // Returns the memory of a step of `run`; `first` measured its first step.
-StepMemory step_memory(Run& run, const units::MemoryUse& first);
+StepMemory step_memory(const Run& run, const units::MemoryUse& first);
 
 // "parameters 1.2 MB, gradients 1.2 MB, optimizer 2.4 MB, activations 340.0 MB".
 std::string memory_text(const StepMemory& memory);

@@ -2,10 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
-#include <numeric>
 #include <string>
-#include <thread>
 
 #include "lib/core/clock.h"
 
@@ -14,12 +11,6 @@ using scaletrain::core::BeatReader;
 using scaletrain::core::make_beat_file;
 using scaletrain::core::Phase;
 using scaletrain::core::report_peer_lost;
-
-namespace {
-
-void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
-
-}  // namespace
 
 TEST_CASE("a fresh file is a worker that is starting and has not beaten") {
   const auto file = make_beat_file();
@@ -108,31 +99,6 @@ TEST_CASE("a long name is cut") {
   beat.name_next("a name that is longer than what is kept of it");
   beat.enter_collective("broadcast");
   CHECK(BeatReader(file.get()).collective(1).value().name == "a name that is longer than wha");
-}
-
-TEST_CASE("time is booked on its phase, and on the collective once one was entered") {
-  Beat beat;
-  beat.take_times();
-  beat.enter(Phase::kData);
-  rest();
-  beat.enter(Phase::kCompute);
-  rest();
-  beat.enter_collective("all-reduce");  // a first bucket
-  rest();                               // the rest of backward
-  beat.enter_collective("all-reduce");
-  rest();  // waits for the others
-  beat.leave_collective();
-  rest();  // works on
-  beat.enter(Phase::kSaving);
-  const auto times = beat.take_times();
-  const auto of = [&](Phase phase) { return times[static_cast<std::size_t>(phase)]; };
-  CHECK(of(Phase::kData) >= 0.02);
-  CHECK(of(Phase::kCompute) >= 0.06);
-  CHECK(of(Phase::kCollective) >= 0.02);
-  CHECK(of(Phase::kCollective) < 0.06);
-  CHECK(of(Phase::kSaving) < 0.02);
-  const auto after = beat.take_times();
-  CHECK(std::accumulate(after.begin(), after.end(), 0.0) < 0.02);  // each second is told once
 }
 
 TEST_CASE("a beat costs next to nothing") {

@@ -157,11 +157,11 @@ TEST_CASE("orphans that have ended are reaped, our own children are not") {
   std::array<char, 16> text{};
   REQUIRE(::read(out.read.get(), text.data(), text.size() - 1) > 1);
   const SteadyTime end = now() + std::chrono::seconds(10);
-  while (kill(std::atoi(text.data()), 0) == 0 && now() < end) reap_strangers({process.pid()});
+  while (kill(std::atoi(text.data()), 0) == 0 && now() < end) reap_orphans({process.pid()});
   CHECK(kill(std::atoi(text.data()), 0) == -1);
   const Process ours = Process::spawn(shell("exit 5"));
   wait_for(ours);
-  reap_strangers({process.pid(), ours.pid()});
+  reap_orphans({process.pid(), ours.pid()});
   CHECK(ours.ended()->code == 5);
 }
 

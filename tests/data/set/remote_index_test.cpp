@@ -116,5 +116,5 @@ TEST_CASE(
   CHECK(index.entries().size() == 200);
   CHECK(index.kept_in_memory());
   CHECK(remote.reads[kShard] == 1);
-  CHECK(index_path(kShard, "/cache").starts_with("/cache/a.tar."));
+  CHECK(scaletrain::format::index_path(kShard, "/cache").starts_with("/cache/a.tar."));
 }

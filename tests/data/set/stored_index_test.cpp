@@ -63,11 +63,11 @@ TEST_CASE("with index_cache the index lies there under the name and a hash of th
   CHECK(open_index(a, cache).entries().size() == 2);
   CHECK(open_index(b, cache).entries().size() == 3);
   CHECK(!fs::exists(a + ".idx"));
-  CHECK(index_path(a, cache) != index_path(b, cache));
-  CHECK(index_path(a, cache) == index_path(folder.file("b/../a/x.tar"), cache));
-  CHECK(fs::path(index_path(a, cache)).filename().string().starts_with("x.tar."));
-  CHECK(fs::exists(index_path(a, cache)));
-  CHECK(index_path(a, "") == a + ".idx");
+  CHECK(format::index_path(a, cache) != format::index_path(b, cache));
+  CHECK(format::index_path(a, cache) == format::index_path(folder.file("b/../a/x.tar"), cache));
+  CHECK(fs::path(format::index_path(a, cache)).filename().string().starts_with("x.tar."));
+  CHECK(fs::exists(format::index_path(a, cache)));
+  CHECK(format::index_path(a, "") == a + ".idx");
 }
 
 TEST_CASE("an index that cannot be written is kept in memory") {
@@ -94,7 +94,7 @@ TEST_CASE("excluded samples are left out, and the index follows the list") {
   CHECK(labels_without({"00002"}) == std::vector<std::uint32_t>{0, 1, 3});
   CHECK(labels_without({"00000", "00002"}) == std::vector<std::uint32_t>{1, 3});
   // The shard's SHA-256 goes from one index to the next, whatever they leave out.
-  const std::string sha256(64, 'a'), path = index_path(shard, "");
+  const std::string sha256(64, 'a'), path = format::index_path(shard, "");
   const format::ShardVersion version =
       version_of(scaletrain::storage::file_storage().open(shard)->identity());
   folder.write("a.tar.idx", format::encode_index({}, version, sha256));

@@ -61,7 +61,7 @@ struct TestAgent {
   std::string lost, refused;
   std::vector<Verdict> verdicts;
 
-  Phase phase() const { return member->board().phase; }
+  Phase phase() const { return member->state().phase; }
 };
 
 struct Cluster {
@@ -85,7 +85,7 @@ struct Cluster {
     options.is_done = is_done;
     options.worth_restart = [](const Failure& failure) { return failure.status.code != 2; };
     options.exit_status = [](const Failure& failure) { return failure.status.shell_code(); };
-    leader.emplace(std::move(options), *leader_store, journal, now);
+    leader = std::make_unique<Leader>(std::move(options), *leader_store, journal, now);
     join(name, node, last);
     return *leader;
   }
@@ -134,7 +134,7 @@ struct Cluster {
   }
 
   void start_round() {
-    leader->publish({.host = "", .port = 4000 + leader->board().round}, "plan");
+    leader->publish({.host = "", .port = 4000 + leader->state().round}, "plan");
     run(milliseconds(200));
   }
 
@@ -142,7 +142,7 @@ struct Cluster {
               int signal = 0, int status = 0) {
     agent.member->report(
         {.agent = "",
-         .round = agent.member->board().round,
+         .round = agent.member->state().round,
          .outcome = outcome,
          .signal = signal,
          .status = status,
@@ -179,7 +179,7 @@ struct Cluster {
   Journal journal;
   core::SteadyTime now = core::SteadyTime{} + std::chrono::hours(1);
   std::unique_ptr<MemoryStore> leader_store;
-  std::optional<Leader> leader;
+  std::unique_ptr<Leader> leader;
   bool leader_frozen = false;
   std::vector<std::unique_ptr<TestAgent>> agents;
 };

@@ -18,7 +18,7 @@ bool leaves_address(Cluster& cluster, const JobTerms& terms) {
   return moved.has_value();
 }
 
-TEST_CASE("a newcomer that leads alone is told where the job has gone") {
+TEST_CASE("a newcomer that leads alone is redirected to the job") {
   Cluster cluster(elastic_terms(2, 4));
   cluster.lead("a");
   cluster.run(milliseconds(1000));
@@ -30,7 +30,7 @@ TEST_CASE("a leader that has a round, or goes before, is left alone") {
   round.lead("a");
   round.join("c");
   round.run(milliseconds(500));
-  REQUIRE(round.leader->board().nodes == 2);
+  REQUIRE(round.leader->state().nodes == 2);
   CHECK_FALSE(leaves_address(round, round.terms));
 
   Cluster later(elastic_terms(2, 4));

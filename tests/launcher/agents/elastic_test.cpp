@@ -15,8 +15,8 @@ Cluster running_nodes(int nodes) {
   cluster.lead("a0");
   for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node));
   cluster.run(milliseconds(4000));
-  REQUIRE(cluster.leader->board().phase == Phase::kFormed);
-  REQUIRE(cluster.leader->board().nodes == nodes);
+  REQUIRE(cluster.leader->state().phase == Phase::kFormed);
+  REQUIRE(cluster.leader->state().nodes == nodes);
   cluster.start_round();
   return cluster;
 }
@@ -28,9 +28,9 @@ TEST_CASE("the most nodes meet at once, fewer after the last call") {
     cluster.lead("a0");
     for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node));
     cluster.run(milliseconds(2500));
-    CHECK((cluster.leader->board().phase == Phase::kFormed) == (nodes == 4));
+    CHECK((cluster.leader->state().phase == Phase::kFormed) == (nodes == 4));
     cluster.run(milliseconds(1000));
-    CHECK(cluster.leader->board().nodes == nodes);
+    CHECK(cluster.leader->state().nodes == nodes);
   }
 }
 
@@ -54,27 +54,27 @@ TEST_CASE("a job runs on as many nodes as fit it") {
   cluster.join("b");
   cluster.join("c");
   cluster.run(milliseconds(4000));
-  CHECK(cluster.leader->board().nodes == 2);
+  CHECK(cluster.leader->state().nodes == 2);
 }
 
 TEST_CASE("a node that comes late makes the others meet again") {
   Cluster cluster = running_nodes(2);
   cluster.join("late");
   cluster.run(milliseconds(2500));
-  CHECK(cluster.leader->board().phase == Phase::kRunning);
+  CHECK(cluster.leader->state().phase == Phase::kRunning);
   cluster.run(milliseconds(1000));  // the last call for others that come with it
-  CHECK(cluster.leader->board().phase == Phase::kStopping);
+  CHECK(cluster.leader->state().phase == Phase::kStopping);
   for (const auto& agent : {0U, 1U}) cluster.report(*cluster.agents[agent], Outcome::kStopped);
   cluster.run(milliseconds(4000));
-  CHECK(cluster.leader->board().nodes == 3);
-  CHECK(cluster.leader->board().restart == 0);
+  CHECK(cluster.leader->state().nodes == 3);
+  CHECK(cluster.leader->state().restart == 0);
 }
 
 TEST_CASE("a node that is lost makes the others meet again, which is no restart") {
   Cluster cluster = running_nodes(4);
   cluster.agents[2]->frozen = true;
   cluster.run(milliseconds(11'000));
-  CHECK(cluster.leader->board().phase == Phase::kStopping);
+  CHECK(cluster.leader->state().phase == Phase::kStopping);
   cluster.report_all(Outcome::kStopped);
   const Verdict& verdict = cluster.agents[0]->verdicts.at(0);
   CHECK(verdict.again);
@@ -82,8 +82,8 @@ TEST_CASE("a node that is lost makes the others meet again, which is no restart"
         "node 2, host host-a2 was lost: nothing was heard of its launcher for 10 s\n"
         "  the other nodes meet again");
   cluster.run(milliseconds(4000));
-  CHECK(cluster.leader->board().nodes == 3);
-  CHECK(cluster.leader->board().restart == 0);
+  CHECK(cluster.leader->state().nodes == 3);
+  CHECK(cluster.leader->state().restart == 0);
 }
 
 TEST_CASE("a node that cannot take part for a reason that stays ends the job") {
@@ -128,12 +128,12 @@ TEST_CASE("a leader that takes over waits for more than half of the last round")
   cluster.join("c", -1, last);
   cluster.join("stranger");
   cluster.run(milliseconds(10'000));
-  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  CHECK(cluster.leader->state().phase == Phase::kJoining);
   cluster.join("d", -1, last);
   cluster.run(milliseconds(4000));
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
-  CHECK(cluster.leader->board().round == 4);
-  CHECK(cluster.leader->board().generation == 2);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().round == 4);
+  CHECK(cluster.leader->state().generation == 2);
 }
 
 TEST_CASE("those who are left of a round go on without another last call") {
@@ -141,23 +141,23 @@ TEST_CASE("those who are left of a round go on without another last call") {
   cluster.agents[2]->frozen = true;
   cluster.run(milliseconds(11'000));
   cluster.report_all(Outcome::kStopped);
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
-  CHECK(cluster.leader->board().nodes == 2);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().nodes == 2);
 }
 
-TEST_CASE("an heir to whom all but the lost leader come waits for no last call") {
+TEST_CASE("an successor to whom all but the lost leader come waits for no last call") {
   const LastRound last{.generation = 1, .round = 3, .rank = 1, .nodes = 3};
   Cluster cluster(elastic_terms(1, 4));
   cluster.lead("b", -1, 2, last);
   cluster.run(milliseconds(100));
-  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  CHECK(cluster.leader->state().phase == Phase::kJoining);
   cluster.join("c", -1, last);
   cluster.run(milliseconds(100));
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
-  CHECK(cluster.leader->board().nodes == 2);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().nodes == 2);
 }
 
-TEST_CASE("all are told once what is awaited") {
+TEST_CASE("what a round waits for is published once for all nodes") {
   const LastRound last{.generation = 1, .round = 3, .rank = 1, .nodes = 4};
   const LastRound none;
   for (const auto& [round, least, fits, text] :
@@ -176,13 +176,13 @@ TEST_CASE("all are told once what is awaited") {
     cluster.lead("a", -1, 2, round);
     cluster.join("b", -1, round);
     cluster.run(milliseconds(4900));
-    CHECK(cluster.agents[1]->member->board().reason == "");
+    CHECK(cluster.agents[1]->member->state().reason == "");
     cluster.run(milliseconds(300));
-    CHECK(cluster.agents[1]->member->board().reason == text);
+    CHECK(cluster.agents[1]->member->state().reason == text);
     cluster.join("c");
     cluster.run(milliseconds(10'000));
-    if (cluster.leader->board().phase == Phase::kJoining) {
-      CHECK(cluster.agents[1]->member->board().reason == text);
+    if (cluster.leader->state().phase == Phase::kJoining) {
+      CHECK(cluster.agents[1]->member->state().reason == text);
     }
   }
 }
@@ -207,7 +207,7 @@ TEST_CASE("a node whose launcher is stopped leaves; Ctrl-C on one ends the job")
     cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(2, 75, true));
     cluster.run(milliseconds(4000));
     CHECK(cluster.agents[0]->verdicts.at(0).again == (signal == SIGTERM));
-    if (signal == SIGTERM) CHECK(cluster.leader->board().nodes == 2);
+    if (signal == SIGTERM) CHECK(cluster.leader->state().nodes == 2);
   }
 }
 
@@ -234,22 +234,22 @@ TEST_CASE("a leader whose launcher is stopped hands over to those who stay") {
     CHECK(cluster.agents[1]->verdicts.at(0).again);
     CHECK(cluster.agents[1]->verdicts.at(0).text ==
           "stopped: node 0: its launcher heard SIGTERM\n  the other nodes meet again");
-    const Member& heir = *cluster.agents[1]->member;
-    CHECK(heir.board().handed_over);
-    CHECK(heir.board().candidates.size() == static_cast<std::size_t>(nodes - 1));
-    CHECK(heir.board().candidates.front().agent == "a1");
-    CHECK(heir.last_round().rank == 0);
-    CHECK(heir.last_round().nodes == nodes - 1);
+    const Member& successor = *cluster.agents[1]->member;
+    CHECK(successor.state().handed_over);
+    CHECK(successor.state().candidates.size() == static_cast<std::size_t>(nodes - 1));
+    CHECK(successor.state().candidates.front().agent == "a1");
+    CHECK(successor.last_round().rank == 0);
+    CHECK(successor.last_round().nodes == nodes - 1);
     CHECK_FALSE(cluster.agents[0]->member->rank().has_value());
 
-    Cluster next(elastic_terms(1, 4));  // at the heir's store
-    next.lead("a1", -1, 2, heir.last_round());
+    Cluster next(elastic_terms(1, 4));  // at the successor's store
+    next.lead("a1", -1, 2, successor.last_round());
     next.run(milliseconds(100));
-    CHECK((next.leader->board().phase == Phase::kFormed) == (nodes == 2));
+    CHECK((next.leader->state().phase == Phase::kFormed) == (nodes == 2));
     if (nodes == 3) next.join("a2", -1, cluster.agents[2]->member->last_round());
     next.run(milliseconds(100));
-    CHECK(next.leader->board().phase == Phase::kFormed);
-    CHECK(next.leader->board().nodes == nodes - 1);
+    CHECK(next.leader->state().phase == Phase::kFormed);
+    CHECK(next.leader->state().nodes == nodes - 1);
   }
 }
 
@@ -260,7 +260,7 @@ TEST_CASE("a leader without which too few nodes are left ends the job") {
   CHECK(verdict.code == 75);
   CHECK(verdict.text ==
         "stopped: node 0: its launcher heard SIGTERM\n  too few of the nodes are left to go on");
-  CHECK_FALSE(cluster.agents[1]->member->board().handed_over);
+  CHECK_FALSE(cluster.agents[1]->member->state().handed_over);
 }
 
 TEST_CASE("a leader that is stopped before a round hands over, or ends the job with too few") {
@@ -272,12 +272,12 @@ TEST_CASE("a leader that is stopped before a round hands over, or ends the job w
     cluster.run(milliseconds(300));
     cluster.leave(*cluster.agents[0], SIGTERM, 75);
     CHECK(cluster.leader->finished(cluster.now));
-    CHECK(cluster.agents[1]->member->board().handed_over == (least == 1));
+    CHECK(cluster.agents[1]->member->state().handed_over == (least == 1));
     if (least == 1) {
       CHECK(cluster.agents[1]->member->last_round().nodes == 1);
       TestAgent& late = cluster.join("late");
       cluster.run(milliseconds(200));
-      CHECK(late.member->board().handed_over);  // it looks for the next leader
+      CHECK(late.member->state().handed_over);  // it looks for the next leader
       CHECK_FALSE(late.member->rank().has_value());
     } else {
       CHECK(cluster.agents[1]->verdicts.at(0).code == 75);
@@ -292,13 +292,13 @@ TEST_CASE("a leader that is stopped after its own workers are done stops the oth
   Cluster cluster = running_nodes(3);
   cluster.report(*cluster.agents[0], Outcome::kSucceeded);
   cluster.run(milliseconds(300));
-  CHECK(cluster.leader->board().phase == Phase::kRunning);
+  CHECK(cluster.leader->state().phase == Phase::kRunning);
   cluster.leave(*cluster.agents[0], SIGTERM, 75);
   CHECK(cluster.agents[1]->phase() == Phase::kStopping);
   cluster.report(*cluster.agents[1], Outcome::kStopped);
   cluster.report(*cluster.agents[2], Outcome::kStopped);
   cluster.run(milliseconds(300));
-  CHECK(cluster.agents[1]->member->board().handed_over);
+  CHECK(cluster.agents[1]->member->state().handed_over);
   CHECK(cluster.leader->finished(cluster.now));
 }
 
@@ -313,22 +313,22 @@ TEST_CASE("nodes that leave together with the leader are no part that could go o
   }
   cluster.report(*cluster.agents[2], Outcome::kStopped);
   cluster.run(milliseconds(300));
-  CHECK(cluster.agents[2]->member->board().handed_over);
+  CHECK(cluster.agents[2]->member->state().handed_over);
   CHECK(cluster.agents[2]->member->last_round().nodes == 1);
 }
 
 TEST_CASE("an agent keeps where the others of its round can be found") {
   Cluster cluster = running_nodes(4);
-  const Board& board = cluster.agents[3]->member->board();
-  REQUIRE(board.candidates.size() == 4);
-  CHECK(board.candidates[0].agent == "a0");
-  CHECK(board.candidates[2].host == "host-a2");
+  const JobState& state = cluster.agents[3]->member->state();
+  REQUIRE(state.candidates.size() == 4);
+  CHECK(state.candidates[0].agent == "a0");
+  CHECK(state.candidates[2].host == "host-a2");
   const LastRound last = cluster.agents[3]->member->last_round();
   CHECK(last.rank == 3);
   CHECK(last.same_round({.generation = 1, .round = 1, .rank = 0, .nodes = 4}));
 }
 
-TEST_CASE("an agent that was silent for too long is told so when it comes back") {
+TEST_CASE("an agent that was silent for too long reads so when it comes back") {
   Cluster cluster = running_nodes(3);
   cluster.agents[1]->frozen = true;
   cluster.run(milliseconds(11'000));
@@ -348,8 +348,8 @@ TEST_CASE("an agent that joins again takes part in the next round, without its o
   cluster.report(*cluster.agents[0], Outcome::kStopped);
   cluster.report(*cluster.agents[2], Outcome::kStopped);
   cluster.run(milliseconds(4000));
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
-  CHECK(cluster.leader->board().nodes == 3);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().nodes == 3);
   CHECK(cluster.agents[3]->member->rank() == 2);
 }
 

@@ -19,7 +19,7 @@ TEST_CASE("a node that falls silent after its workers succeeded stops nobody") {
   cluster.run(milliseconds(1500));
   cluster.agents[1]->frozen = true;
   cluster.run(milliseconds(12'000));
-  CHECK(cluster.leader->board().phase == Phase::kRunning);
+  CHECK(cluster.leader->state().phase == Phase::kRunning);
   cluster.report(*cluster.agents[0], Outcome::kSucceeded);
   cluster.run(milliseconds(300));
   CHECK(cluster.agents[0]->verdicts.at(0).code == 0);
@@ -85,11 +85,11 @@ TEST_CASE("SIGTERM at one launcher before all have met is that one's, unless it 
   other.join("a1", 1);
   other.run(milliseconds(300));
   other.leave(*other.agents[1], SIGTERM, 75);
-  CHECK(other.leader->board().phase == Phase::kJoining);
+  CHECK(other.leader->state().phase == Phase::kJoining);
   other.join("b1", 1);  // it is started again
   other.join("a2", 2);
   other.run(milliseconds(300));
-  CHECK(other.leader->board().phase == Phase::kFormed);
+  CHECK(other.leader->state().phase == Phase::kFormed);
 
   cluster.join("late", 1);
   cluster.leave(*cluster.agents[0], SIGTERM, 75);
@@ -102,7 +102,7 @@ TEST_CASE("a signal between the forming and the start of a round is that of the 
   cluster.lead("a0");
   cluster.join("a1", 1);
   cluster.run(milliseconds(300));
-  REQUIRE(cluster.leader->board().phase == Phase::kFormed);
+  REQUIRE(cluster.leader->state().phase == Phase::kFormed);
   cluster.leave(*cluster.agents[1], SIGINT, 130);
   CHECK(cluster.agents[0]->phase() == Phase::kStopping);
   cluster.report(*cluster.agents[0], Outcome::kStopped);

@@ -15,7 +15,7 @@ Cluster running(int nodes, RestartLimits limits = {}) {
   cluster.lead("a0", 0, 1, {}, limits);
   for (int node = 1; node < nodes; ++node) cluster.join(fmt::format("a{}", node), node);
   cluster.run(milliseconds(300));
-  REQUIRE(cluster.leader->board().phase == Phase::kFormed);
+  REQUIRE(cluster.leader->state().phase == Phase::kFormed);
   cluster.start_round();
   return cluster;
 }
@@ -28,8 +28,8 @@ TEST_CASE("a round knows whether its nodes are launchers of one host") {
     cluster.network = second;
     cluster.join("a1", 1);
     cluster.run(milliseconds(300));
-    CHECK(cluster.leader->board().nodes == 2);
-    CHECK(cluster.leader->board().one_host == one_host);
+    CHECK(cluster.leader->state().nodes == 2);
+    CHECK(cluster.leader->state().one_host == one_host);
   }
 }
 
@@ -38,17 +38,17 @@ TEST_CASE("fixed nodes form a round when all are there, in the order of their nu
   cluster.lead("a0");
   cluster.join("a2", 2);
   cluster.run(milliseconds(5000));
-  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  CHECK(cluster.leader->state().phase == Phase::kJoining);
   cluster.join("a1", 1);
   cluster.run(milliseconds(300));
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
   CHECK(cluster.agents[0]->member->rank() == 0);
   CHECK(cluster.agents[1]->member->rank() == 2);
   CHECK(cluster.agents[2]->member->rank() == 1);
   cluster.start_round();
   CHECK(cluster.agents[1]->phase() == Phase::kRunning);
-  CHECK(cluster.agents[1]->member->board().store_port == 4001);
-  CHECK(cluster.agents[1]->member->board().plan == "plan");
+  CHECK(cluster.agents[1]->member->state().store_port == 4001);
+  CHECK(cluster.agents[1]->member->state().plan == "plan");
 }
 
 TEST_CASE("a round that does not form in time names who is missing, to all who came") {
@@ -139,21 +139,21 @@ Cluster without_node_1() {
 TEST_CASE("a round goes on without a node whose replicas may be lost, and all hear of them") {
   Cluster cluster = without_node_1();
   for (const std::size_t there : {0, 2}) {
-    const Board& board = cluster.agents[there]->member->board();
-    CHECK(board.phase == Phase::kRunning);
-    REQUIRE(board.lost.size() == 2);
-    CHECK(board.lost[0].round == 1);
-    CHECK(board.lost[0].number == 2);
-    CHECK(board.lost[1].number == 3);
-    CHECK(board.lost[1].failure.rank == -1);
-    CHECK(board.lost[1].failure.node == 1);
-    CHECK(board.lost[1].failure.host == "host-a1");
-    CHECK(board.lost[1].failure.status.code == 75);
-    CHECK(board.lost[1].failure.cause == "nothing was heard of its launcher for 10 s");
+    const JobState& state = cluster.agents[there]->member->state();
+    CHECK(state.phase == Phase::kRunning);
+    REQUIRE(state.lost.size() == 2);
+    CHECK(state.lost[0].round == 1);
+    CHECK(state.lost[0].number == 2);
+    CHECK(state.lost[1].number == 3);
+    CHECK(state.lost[1].failure.rank == -1);
+    CHECK(state.lost[1].failure.node == 1);
+    CHECK(state.lost[1].failure.host == "host-a1");
+    CHECK(state.lost[1].failure.status.code == 75);
+    CHECK(state.lost[1].failure.cause == "nothing was heard of its launcher for 10 s");
   }
   cluster.report_all(Outcome::kSucceeded);
   CHECK(cluster.agents[2]->verdicts.at(0).code == 0);
-  CHECK(cluster.agents[2]->member->board().lost.size() == 2);
+  CHECK(cluster.agents[2]->member->state().lost.size() == 2);
 }
 
 TEST_CASE("a failure that comes later is the cause, and not the node that was outlived") {
@@ -179,18 +179,18 @@ TEST_CASE("a node is outlived only while its round runs, and only one that may b
   Cluster other = running_apart();
   other.agents[2]->frozen = true;
   other.run(milliseconds(12'000));
-  CHECK(other.leader->board().phase == Phase::kStopping);
-  CHECK(other.leader->board().lost.empty());
+  CHECK(other.leader->state().phase == Phase::kStopping);
+  CHECK(other.leader->state().lost.empty());
 
   Cluster formed(fixed_terms(2));
   formed.lost_with = [](int) { return std::vector<int>{1}; };
   formed.lead("a0");
   formed.join("a1", 1);
   formed.run(milliseconds(300));
-  REQUIRE(formed.leader->board().phase == Phase::kFormed);
+  REQUIRE(formed.leader->state().phase == Phase::kFormed);
   formed.agents[1]->frozen = true;
   formed.run(milliseconds(12'000));
-  CHECK(formed.leader->board().lost.empty());
+  CHECK(formed.leader->state().lost.empty());
 }
 
 TEST_CASE("what one node says is lost all hear, for this round alone") {
@@ -200,7 +200,7 @@ TEST_CASE("what one node says is lost all hear, for this round alone") {
         {.round = round, .number = number, .failure = failure_of_rank(3, 9)});
     cluster.run(milliseconds(200));
   };
-  const auto heard = [&] { return cluster.agents[0]->member->board().lost; };
+  const auto heard = [&] { return cluster.agents[0]->member->state().lost; };
   say(1, 1);
   say(1, 1);
   REQUIRE(heard().size() == 1);
@@ -211,7 +211,7 @@ TEST_CASE("what one node says is lost all hear, for this round alone") {
   cluster.report(*cluster.agents[1], Outcome::kFailed, failure_of_rank(2, 1));
   cluster.report(*cluster.agents[0], Outcome::kStopped);
   cluster.run(milliseconds(500));
-  REQUIRE(cluster.leader->board().round == 2);
+  REQUIRE(cluster.leader->state().round == 2);
   CHECK(heard().empty());
   cluster.start_round();
   say(2, 1);
@@ -224,7 +224,8 @@ TEST_CASE("the job is silent for as long as all nodes are whose workers run") {
     cluster.agents[agent]->member->report_silence(milliseconds(silence_ms));
   };
   const auto heard = [&] {
-    cluster.run(milliseconds(2500));  // a beat and a pulse are a second apart at most
+    cluster.run(
+        milliseconds(2500));  // a beat and a heartbeat of the leader are a second apart at most
     return cluster.agents[2]->member->job_silence();
   };
   tell(0, 7000);
@@ -241,7 +242,7 @@ TEST_CASE("nobody is lost because this machine stood still") {
   Cluster cluster = running(2);
   cluster.now += std::chrono::minutes(5);
   cluster.run(milliseconds(3000));
-  CHECK(cluster.leader->board().phase == Phase::kRunning);
+  CHECK(cluster.leader->state().phase == Phase::kRunning);
   CHECK(cluster.agents[1]->lost.empty());
 }
 
@@ -262,8 +263,8 @@ TEST_CASE("a failure is tried again on all nodes, as often as allowed") {
     CHECK(cluster.agents[0]->verdicts.back().again == again);
     if (!again) break;
     CHECK(cluster.agents[0]->verdicts.back().text.ends_with("starting again: restart 1 of 1"));
-    CHECK(cluster.leader->board().round == 2);
-    CHECK(cluster.leader->board().restart == 1);
+    CHECK(cluster.leader->state().round == 2);
+    CHECK(cluster.leader->state().restart == 1);
     cluster.start_round();
   }
   CHECK(cluster.agents[0]->verdicts.size() == 2);
@@ -278,7 +279,7 @@ TEST_CASE("a failure that no restart can help is not tried again") {
   CHECK(cluster.agents[0]->verdicts.back().code == 2);
 }
 
-TEST_CASE("a signal that one launcher heard stops the job with its status") {
+TEST_CASE("a signal that one launcher received stops the job with that launcher's status") {
   Cluster cluster = running(2, {.most = 5});
   cluster.report(*cluster.agents[1], Outcome::kStopped, {}, SIGTERM, 75);
   cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 75, true));
@@ -288,7 +289,7 @@ TEST_CASE("a signal that one launcher heard stops the job with its status") {
   CHECK_FALSE(cluster.agents[0]->verdicts.at(0).again);
 }
 
-TEST_CASE("strangers are refused with the reason") {
+TEST_CASE("agents of another job or version are refused with the reason") {
   JobTerms own = fixed_terms(2);
   own.recipe = {{"optimizer.lr", "0.05"}, {"seed", "1"}};
   Cluster cluster(own);
@@ -324,9 +325,9 @@ TEST_CASE("strangers are refused with the reason") {
   CHECK(refused(other_rank, cluster.terms) == start + "there is no node 7 of 2");
   CHECK(refused(good, other_recipe) ==
         start + "its recipe is not the job's: optimizer.lr is 0.5, not 0.05");
-  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  CHECK(cluster.leader->state().phase == Phase::kJoining);
   CHECK(refused(good, cluster.terms).empty());
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
 }
 
 TEST_CASE("a node that is there already is refused; one that was started again takes its place") {
@@ -341,9 +342,9 @@ TEST_CASE("a node that is there already is refused; one that was started again t
   cluster.join("d", 1);
   cluster.join("e", 2);
   cluster.run(milliseconds(5000));
-  CHECK(cluster.leader->board().phase == Phase::kJoining);
+  CHECK(cluster.leader->state().phase == Phase::kJoining);
   cluster.run(milliseconds(7000));
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
 }
 
 TEST_CASE("an agent that dies between announcing and writing a message holds nobody up for long") {
@@ -352,7 +353,7 @@ TEST_CASE("an agent that dies between announcing and writing a message holds nob
   MemoryStore(cluster.table).add("inbox", 1);
   cluster.join("a1", 1);
   cluster.run(milliseconds(3000));
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
 }
 
 TEST_CASE("what is no record of a launcher is passed over") {
@@ -362,7 +363,7 @@ TEST_CASE("what is no record of a launcher is passed over") {
   stranger.set(fmt::format("inbox/{}", stranger.add("inbox", 1)), "GET / HTTP/1.1");
   cluster.join("a1", 1);
   cluster.run(milliseconds(500));
-  CHECK(cluster.leader->board().phase == Phase::kFormed);
+  CHECK(cluster.leader->state().phase == Phase::kFormed);
 }
 
 }  // namespace

@@ -54,21 +54,22 @@ TEST_CASE("a verdict comes back with its failure, whatever bytes stand in the la
   CHECK(read.failure->hang_lines == verdict.failure->hang_lines);
 }
 
-TEST_CASE("signs of life come back, and say nothing of a silence where they do not") {
+TEST_CASE("heartbeats are read as they were written, without a silence where none was given") {
   using std::chrono::milliseconds;
-  const auto beat = parse<AgentBeat>(to_line(AgentBeat{.count = 7, .silence = milliseconds(250)}));
+  const auto beat =
+      parse<AgentHeartbeat>(to_line(AgentHeartbeat{.count = 7, .silence = milliseconds(250)}));
   CHECK(beat.count == 7);
   CHECK(beat.silence == milliseconds(250));
-  const auto pulse =
-      parse<Pulse>(to_line(Pulse{.count = 3, .version = 4, .silence = milliseconds(1500)}));
-  CHECK(pulse.count == 3);
-  CHECK(pulse.version == 4);
-  CHECK(pulse.silence == milliseconds(1500));
-  CHECK(parse<AgentBeat>("8").silence == milliseconds(0));
-  CHECK(parse<Pulse>("").version == 0);
+  const auto leader_heartbeat = parse<LeaderHeartbeat>(
+      to_line(LeaderHeartbeat{.count = 3, .version = 4, .silence = milliseconds(1500)}));
+  CHECK(leader_heartbeat.count == 3);
+  CHECK(leader_heartbeat.version == 4);
+  CHECK(leader_heartbeat.silence == milliseconds(1500));
+  CHECK(parse<AgentHeartbeat>("8").silence == milliseconds(0));
+  CHECK(parse<LeaderHeartbeat>("").version == 0);
 }
 
-TEST_CASE("a replica that is lost comes back, in a message and on a board") {
+TEST_CASE("a lost replica is read as it was written, in a message and in the job state") {
   LostReplica lost{.round = 3, .number = 2, .failure = {.host = "h", .node = 1, .rank = 5}};
   lost.failure.status.signal = SIGKILL;
   const LostReplica read = parse<Message>(to_line(Message{.lost = lost})).lost.value();
@@ -76,9 +77,9 @@ TEST_CASE("a replica that is lost comes back, in a message and on a board") {
   CHECK(read.number == 2);
   CHECK(read.failure.rank == 5);
   CHECK(read.failure.status.signal == SIGKILL);
-  Board board;
-  board.lost = {lost, lost};
-  CHECK(parse<Board>(to_line(board)).lost.size() == 2);
+  JobState state;
+  state.lost = {lost, lost};
+  CHECK(parse<JobState>(to_line(state)).lost.size() == 2);
   CHECK_FALSE(parse<Message>(to_line(Message{.leaves = Departure{.agent = "a"}})).lost);
 }
 
@@ -100,19 +101,19 @@ TEST_CASE("a report without a failure has none") {
   CHECK_FALSE(read.failure.has_value());
 }
 
-TEST_CASE("a board comes back as it was written") {
-  Board board;
-  board.phase = Phase::kRunning;
-  board.generation = 2;
-  board.round = 3;
-  board.nodes = 4;
-  board.store_host = "10.0.0.7";
-  board.store_port = 5;
-  board.plan = "plan";
-  board.one_host = true;
-  board.failed = true;
-  board.candidates = {{.agent = "a", .host = "h", .addresses = {"10.0.0.1"}, .port = 7}};
-  const auto read = parse<Board>(to_line(board));
+TEST_CASE("a state comes back as it was written") {
+  JobState state;
+  state.phase = Phase::kRunning;
+  state.generation = 2;
+  state.round = 3;
+  state.nodes = 4;
+  state.store_host = "10.0.0.7";
+  state.store_port = 5;
+  state.plan = "plan";
+  state.one_host = true;
+  state.failed = true;
+  state.candidates = {{.agent = "a", .host = "h", .addresses = {"10.0.0.1"}, .port = 7}};
+  const auto read = parse<JobState>(to_line(state));
   CHECK(read.phase == Phase::kRunning);
   CHECK(read.generation == 2);
   CHECK(read.round == 3);
@@ -123,14 +124,14 @@ TEST_CASE("a board comes back as it was written") {
   CHECK(read.one_host);
   CHECK(read.failed);
   REQUIRE(read.candidates.size() == 1);
-  CHECK(read.candidates[0].addresses == board.candidates[0].addresses);
+  CHECK(read.candidates[0].addresses == state.candidates[0].addresses);
 }
 
 TEST_CASE("what is no record is refused, with its bytes escaped") {
   for (const std::string text : {"", "GET / HTTP/1.1", "[]", "{}", "{\"phase\":\"x\"}"}) {
-    CHECK_THROWS_AS(parse<Board>(text), core::InternalError);
+    CHECK_THROWS_AS(parse<JobState>(text), core::InternalError);
   }
-  CHECK_THROWS_WITH(parse<Board>("\x1b[31m"),
+  CHECK_THROWS_WITH(parse<JobState>("\x1b[31m"),
                     "the launchers' store: holds what is no record of a launcher: \\x1b[31m\n"
                     "  give every node the same version of scaletrain");
 }

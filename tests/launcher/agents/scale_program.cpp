@@ -83,12 +83,12 @@ double form_round(const Server& server, int nodes) {
   std::size_t running = 0;
   while (running < agents.size()) {
     leader.step(core::now());
-    if (leader.board().phase == Phase::kFormed) leader.publish({.host = "", .port = 1}, "plan");
+    if (leader.state().phase == Phase::kFormed) leader.publish({.host = "", .port = 1}, "plan");
     running = 0;
     for (std::size_t node = 0; node < agents.size(); ++node) {
       agents[node].member->step(core::now());
       const bool placed = agents[node].member->rank() == static_cast<int>(node);
-      if (placed && agents[node].member->board().phase == Phase::kRunning) ++running;
+      if (placed && agents[node].member->state().phase == Phase::kRunning) ++running;
     }
     if (core::seconds_since(start) > kPatience.count()) throw std::runtime_error("no round");
   }

@@ -64,7 +64,7 @@ TEST_CASE("outside of a pod nothing is taken, and nonsense is refused") {
                        core::UsageError);
 }
 
-TEST_CASE("an operator may be told with another code what is worth a restart") {
+TEST_CASE("an operator may get another exit code that asks for a restart") {
   CHECK(status_for_operator(75) == 75);
   const Variables asked(Values{{"SCALETRAIN_RETRY_STATUS", "175"}});
   CHECK(status_for_operator(74) == 175);

@@ -11,7 +11,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-TEST_CASE("a process that was stopped is told from one that runs") {
+TEST_CASE("a stopped process differs from a running one") {
   const pid_t child = fork();
   if (child == 0) {
     while (true) pause();

@@ -166,7 +166,7 @@ TEST_CASE("the error file's time decides; one cut to seconds says no more than t
   CHECK(first_failure(end, with_files)->rank == 1);
 }
 
-TEST_CASE("a rank that told its failure before the first was seen did not follow") {
+TEST_CASE("a rank that reported its failure before the first one was seen did not follow it") {
   const test::TemporaryFolder folder;
   GroupEnd end;
   end.workers = {ended(0, {.code = 1}, 10.5), ended(1, {.signal = SIGTERM}, 10.6, true)};
@@ -183,7 +183,7 @@ TEST_CASE("a rank that told its failure before the first was seen did not follow
   CHECK(first_failure(end, with_files)->followed);
 }
 
-TEST_CASE("a rank that lost its peer follows, however soon it told") {
+TEST_CASE("a rank that lost its peer is a follower, however soon it reported") {
   const test::TemporaryFolder folder;
   GroupEnd end;
   end.workers = {ended(0, {.code = 1}, 10.4), ended(1, {.signal = SIGKILL}, 10.5),

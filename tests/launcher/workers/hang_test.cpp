@@ -94,7 +94,7 @@ TEST_CASE("the verdict names what the rank did not reach") {
         "it");
 }
 
-TEST_CASE("a program's own words are told, with nothing that could change the terminal") {
+TEST_CASE("a program's heartbeat text is shown without control characters") {
   RankView program{.rank = 1, .text = "step 7\x1b"};
   program.silent = 2s;
   CHECK(told(program) == "rank 1 on host b does not beat");

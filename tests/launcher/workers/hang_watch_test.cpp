@@ -62,7 +62,7 @@ TEST_CASE("ranks of groups that do not wait for each other are judged by themsel
   CHECK(watch.judge(views, alone).value().rank == 5);
 }
 
-TEST_CASE("other nodes are told of the shortest silence, and a rank that waits for them waits on") {
+TEST_CASE("the shortest silence is sent to other nodes, and a rank that waits for them waits on") {
   std::chrono::milliseconds told(0), job(0);
   HangWatch watch(2, HangWatch::Workers::kOurs, 1ms, 8, [&](std::chrono::milliseconds own) {
     told = own;

@@ -8,7 +8,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-TEST_CASE("frames are told by demangled name, place and file") {
+TEST_CASE("stack frames show demangled name, offset and file") {
   const auto stacks = parse_stacks(
       "thread 42 main\n"
       "/lib/libc.so.6(pause+0x1c) [0x7f00]\n"

@@ -69,7 +69,7 @@ TEST_CASE("what workers leave in their groups is ended") {
   CHECK(kill(-group, 0) == 0);
   workers.end_groups(core::now() + seconds(60));
   CHECK(kill(-group, 0) != 0);
-  workers.reap_strangers({});
+  workers.reap_orphans({});
 }
 
 TEST_CASE("a program that is not there is an error that names it") {

@@ -33,7 +33,7 @@ std::map<std::string, double> last_losses(const recipe::Recipe& recipe) {
   std::ifstream stream(recipe.output + "/metrics.jsonl");
   for (std::string line; std::getline(stream, line);) {
     const auto json = nlohmann::json::parse(line);
-    if (json.at("event") == "checkpoint") continue;
+    if (json.at("event") == "checkpoint" || json.at("event") == "ledger") continue;
     losses[json.value("split", "train")] = json.at("loss").get<double>();
   }
   return losses;

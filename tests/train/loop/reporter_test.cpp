@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "lib/core/process/time_ledger.h"
 #include "lib/train/build/build.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run/run_support.h"
@@ -15,20 +16,30 @@
 namespace scaletrain::train {
 namespace {
 
-// The lines of metrics.jsonl, "train 3" for the event and its step; `field` of each where given.
+// The lines of metrics.jsonl but the ledger's, "train 3" for the event and its step; `field` of
+// each where given.
 std::string lines_of(const Run& run, const char* field = "step") {
   std::ifstream file(std::filesystem::path(run.recipe.output) / "metrics.jsonl");
   std::string text;
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line);
+    if (json.at("event") == "ledger") continue;
     text += fmt::format("{} {}; ", json.at("event").get<std::string>(), json.at(field).dump());
   }
   return text;
 }
 
-// Step number `step`, from 1, that took so long for its data.
-StepResult result_of(std::int64_t step, double data_s = 0) {
-  return {.facts = {.step = step - 1, .lr = 0.5, .data_s = data_s}, .loss = 1.5, .grad_norm = 2};
+// Step number `step`, from 1.
+StepResult result_of(std::int64_t step) {
+  return {.facts = {.step = step - 1, .lr = 0.5}, .loss = 1.5, .grad_norm = 2};
+}
+
+std::int64_t reporter_clock_ns = 0;
+
+// Lets seconds pass on `row` of this thread's ledger.
+void spend(core::TimeRow row, double seconds) {
+  const core::TimeScope scope(row);
+  reporter_clock_ns += static_cast<std::int64_t>(seconds * 1e9);
 }
 
 std::string said_alone(const std::function<std::string(Run&, const core::WorkerEnv&)>& body) {
@@ -84,9 +95,17 @@ TEST_CASE("times are a step's on the slowest rank, and only rank 0 writes") {
       const auto run = build_run(tiny.recipe(), env, std::nullopt, {});
       if (env.rank == 1) run->recipe.output = tiny.path("other");
       Reporter reporter(*run, env, std::nullopt, late);
-      // Two steps of 3 s each: rank 0 waits 0.5 s for data in each, rank 1 twice as long.
+      core::TimeLedger ledger([] { return reporter_clock_ns; });
+      const core::LedgerOfThread use(&ledger);
+      ledger.leave(core::TimeRow::kOther);
+      // Two steps of 3 s each: rank 0 waits 0.5 s for data in each, rank 1 twice as long and then
+      // 1 s for rank 0.
       for (int step = 1; step <= 2; ++step) {
-        reporter.step(result_of(step, 0.5 * (env.rank + 1)), 3, false, step == 2);
+        const double data_s = 0.5 * (env.rank + 1);
+        spend(core::TimeRow::kDataWait, data_s);
+        spend(core::TimeRow::kBackward, 3 - data_s - env.rank);
+        spend(core::TimeRow::kCommunication, env.rank);
+        reporter.step(result_of(step), 3, false, step == 2);
       }
       reporter.drain();
       reporter.slow({.step = 2, .ranks = {{.rank = 1, .phase = "data"}}});
@@ -99,14 +118,19 @@ TEST_CASE("times are a step's on the slowest rank, and only rank 0 writes") {
       std::getline(lines, line);
       const auto train = nlohmann::json::parse(line);
       std::getline(lines, line);
+      const auto times = nlohmann::json::parse(line);
+      std::getline(lines, line);
       const auto slow = nlohmann::json::parse(line);
-      return fmt::format("data {} compute {}, rank {} in step {}",
-                         train.at("data_time").get<double>(),
-                         train.at("compute_time").get<double>(), slow.at("rank").get<int>(),
-                         slow.at("step").get<int>());
+      return fmt::format(
+          "data {} compute {}; ledger of rank {}: {}, mean wait {}, next {}; slow {}",
+          train.at("data_time").get<double>(), train.at("compute_time").get<double>(),
+          times.at("rank").get<int>(), times.at("seconds").at("backward").get<double>(),
+          times.at("mean").at("exposed_communication").get<double>(),
+          times.at("next_own").get<double>(), slow.at("rank").get<int>());
     });
     // Rank 1's data; what rank 0 computed in the rest of its step.
-    CHECK(results[0].text == "data 1 compute 2.5, rank 1 in step 2");
+    CHECK(results[0].text ==
+          "data 1 compute 2.5; ledger of rank 0: 5, mean wait 1, next 4; slow 1");
     CHECK(results[1].text == "wrote nothing");
   }
 }

@@ -43,4 +43,21 @@ TEST_CASE("frozen parameters are counted apart from trained ones") {
   CHECK(frozen_and_all({R"(model.freeze=["*.bias"])"}) == "8 of 983");
 }
 
+TEST_CASE("the memory of a start is that of parameters, gradients and optimizer state") {
+  const testing::TinyRun tiny;
+  const auto memory_of = [&](const std::vector<std::string>& changes) {
+    return testing::said_apart([&] {
+      const auto run = build_run(tiny.recipe(changes), {}, std::nullopt, {});
+      const observe::StartFacts::Memory memory = start_facts(*run, {}).memory;
+      return fmt::format("{} {} {}", memory.parameters, memory.gradients, memory.optimizer);
+    });
+  };
+  // 983 parameters of 4 bytes; SGD with momentum keeps one value for each, plain SGD none.
+  CHECK(memory_of({"optimizer.name=sgd", "optimizer.momentum=0.9"}) == "3932 3932 3932");
+  CHECK(memory_of({"optimizer.name=sgd", "optimizer.momentum=0"}) == "3932 3932 0");
+  // The 8 frozen biases have neither gradients nor state.
+  CHECK(memory_of({R"(model.freeze=["*.bias"])", "optimizer.name=sgd", "optimizer.momentum=0.9"}) ==
+        "3932 3900 3900");
+}
+
 }  // namespace scaletrain::train

@@ -33,7 +33,7 @@ std::string lines_of(const std::string& folder) {
   std::string text;
   for (std::string line; std::getline(file, line);) {
     auto json = nlohmann::json::parse(line);
-    if (json.at("event") == "checkpoint") continue;
+    if (json.at("event") == "checkpoint" || json.at("event") == "ledger") continue;
     for (const char* measured : {"samples_per_s", "data_time", "compute_time", "read_time",
                                  "decode_time", "augment_time", "memory_bytes", "time", "format"}) {
       json.erase(measured);
@@ -174,7 +174,7 @@ TEST_CASE("a mean of the weights is looked at beside them, tested, and goes on t
   std::ifstream stream(tiny.path("whole") + "/metrics.jsonl");
   for (std::string line; std::getline(stream, line);) {
     const auto json = nlohmann::json::parse(line);
-    if (json.at("event") == "checkpoint") continue;
+    if (json.at("event") == "checkpoint" || json.at("event") == "ledger") continue;
     losses[json.value("split", "train")] = json.at("loss").get<double>();
   }
   CHECK(losses.at("test") == losses.at("ema/val"));

@@ -176,7 +176,8 @@ struct OnMesh {
                                                     .buffers = {},
                                                     .batch = batch,
                                                     .clip = recipe.clip,
-                                                    .sam = recipe.sam},
+                                                    .sam = recipe.sam,
+                                                    .replicas = replicas},
                                           /*late=*/false);
   }
 
@@ -221,6 +222,7 @@ struct OnMesh {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<optim::Optimizer> optimizer;
   core::Beat beat;
+  local_sgd::Replicas replicas;
   std::unique_ptr<StepRunner> runner;
 };
 

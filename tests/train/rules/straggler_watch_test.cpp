@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lib/core/clock.h"
+#include "lib/core/process/time_ledger.h"
 #include "tests/count_reads.h"
 #include "tests/dist/ranks.h"
 
@@ -29,17 +30,18 @@ std::string text_of(const std::optional<SlowRanks>& slow) {
 // What a rank hears in 45 steps; rank 1 waits for its data in each window.
 std::string watched(const core::WorkerEnv& env, bool late) {
   dist::Group group(env, at::kCPU, std::chrono::seconds(30));
-  core::Beat beat;
-  StragglerWatch watch(group, beat, late);
+  core::TimeLedger ledger;
+  const core::LedgerOfThread use(&ledger);
+  ledger.leave(core::TimeRow::kOther);  // which counts for nothing
+  StragglerWatch watch(group, late);
   std::string said;
   int last = 0;
   const int reads = testing::count_reads([&] {
     for (int step = 1; step <= 45; ++step) {
       if (env.rank == 1 && step % 10 == 0) {
-        beat.enter(core::Phase::kData);
+        const core::TimeScope wait(core::TimeRow::kDataWait);
         for (const core::SteadyTime begin = core::now(); core::seconds_since(begin) < kSlowS;) {
         }
-        beat.enter(core::Phase::kStarting);  // which counts for nothing
       }
       while (const auto slow = watch.drain()) {
         said += text_of(slow);
@@ -66,8 +68,7 @@ TEST_CASE("a rank that is slow in three windows is reported by all, at once or a
 
 TEST_CASE("a rank that is alone exchanges nothing") {
   dist::Group group({}, at::kCPU, std::chrono::seconds(30));
-  core::Beat beat;
-  StragglerWatch watch(group, beat, /*late=*/true);
+  StragglerWatch watch(group, /*late=*/true);
   for (int step = 1; step <= 20; ++step) CHECK(!watch.step(step));
   CHECK(!watch.drain());
 }

@@ -70,6 +70,7 @@ std::string lines(const std::filesystem::path& run) {
     const nlohmann::json json = nlohmann::json::parse(line);
     // These come when it is written.
     if (json.at("event") == "checkpoint" || json.at("event") == "mirror") continue;
+    if (json.at("event") == "ledger") continue;
     const std::string split = json.value("split", "");
     text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", json.at("event").get<std::string>(),
                         split.empty() ? "" : " " + split, json.at("step").get<int>());

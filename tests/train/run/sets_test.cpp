@@ -24,7 +24,8 @@ std::string opened(const recipe::Recipe& recipe, format::TrainState state, int r
     env.world_size = env.local_world_size = plan.world_size();
     const auto task = task::make_task(recipe, at::kCPU);
     std::vector<dist::Claim> claims;
-    const Sets sets = open_sets(recipe, env, plan, at::kCPU, *task, state, {}, claims);
+    const Sets sets = open_sets(recipe, env, plan, at::kCPU, *task, state, {}, claims,
+                                recipe.sync.name != "every_step");
     std::string said =
         fmt::format("{} steps an epoch, at {}/{}; claims:", sets.train.stream->steps_per_epoch(),
                     state.epoch, state.step_in_epoch);

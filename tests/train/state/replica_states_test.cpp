@@ -11,11 +11,13 @@
 
 namespace scaletrain::train {
 
+using local_sgd::StateRequest;
+
 TEST_CASE("the mean is over the replicas that have given theirs, as copies") {
-  const GivenStates replicas{
+  const local_sgd::ReplicaStates replicas{
       .tensors = {{"buffers/mean", at::tensor({1.0F, 2.0F, 9.0F, 9.0F, 3.0F, 8.0F}).view({3, 2})},
                   {"model/mean", at::zeros({3, 2})}},
-      .there = {0, 2}};
+      .present = {0, 2}};
   const std::map<std::string, at::Tensor> own{{"mean", at::tensor({1.0F, 2.0F})},
                                               {"count", at::tensor({4}, at::kLong)}};
   const auto mean = mean_over_replicas(replicas, "buffers/", own);
@@ -30,10 +32,10 @@ TEST_CASE("what several ranks of a replica have too is in the mean and in the ro
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group group(env, at::kCPU, std::chrono::seconds(30));
     // Of replicas 0, 1 and 2, of which 1 is lost: 10 r of the first rank, 10 r + 1 of the second.
-    const GivenStates replicas{
+    const local_sgd::ReplicaStates replicas{
         .tensors = {{"buffers/mean",
                      at::tensor({0, 0, 20}).to(at::kFloat).view({3, 1}) + env.rank}},
-        .there = {0, 2}};
+        .present = {0, 2}};
     const std::map<std::string, at::Tensor> own{{"mean", at::zeros({1})}};
     const double mean =
         mean_over_replicas(replicas, "buffers/", own, &group).at("mean").item<double>();
@@ -51,15 +53,15 @@ TEST_CASE("what several ranks of a replica have too is in the mean and in the ro
 }
 
 TEST_CASE("states are found by what their names begin with") {
-  const GivenStates replicas{.tensors = {{"buffers/a", at::zeros({2})},
-                                         {"model/a", at::ones({2})},
-                                         {"buffers/b", at::ones({2})}},
-                             .there = {0}};
+  const local_sgd::ReplicaStates replicas{.tensors = {{"buffers/a", at::zeros({2})},
+                                                      {"model/a", at::ones({2})},
+                                                      {"buffers/b", at::ones({2})}},
+                                          .present = {0}};
   const auto buffers = states_of(replicas, "buffers/");
   REQUIRE(buffers.size() == 2);
   CHECK(at::equal(buffers.at("a"), at::zeros({2})));
   CHECK(buffers.contains("b"));
-  CHECK(GivenStates().empty());
+  CHECK(local_sgd::ReplicaStates().empty());
   CHECK_FALSE(replicas.empty());
 }
 
@@ -67,14 +69,15 @@ TEST_CASE("rank 0 gets what it wishes of the replicas that are there") {
   const auto results = testing::run_apart({}, [](testing::ApartReplica& replica) {
     Run& run = *replica.run;
     std::string said;
-    for (const Wish wish : {Wish::kSave, Wish::kNothing, Wish::kEvaluation}) {
-      share_states(run, replica.rank == 0 ? wish : Wish::kNothing);
+    for (const StateRequest request :
+         {StateRequest::kSave, StateRequest::kNothing, StateRequest::kEvaluation}) {
+      run.replicas->share(replica.rank == 0 ? request : StateRequest::kNothing);
       said += replica.given() + "; ";
     }
     if (replica.rank == 2) std::raise(SIGKILL);
-    share_states(run, Wish::kEvaluation);
+    run.replicas->share(StateRequest::kEvaluation);
     said += replica.given();
-    run.sync->rounds()->leave(std::nullopt);
+    run.replicas->finish();
     return said;
   });
   CHECK(results[0].text ==
@@ -88,11 +91,11 @@ TEST_CASE("weights that always differ are evaluated, and saved once") {
   const std::string sync = R"(sync={"name": "diloco", "steps": 4, "fragments": 2})";
   const auto results = testing::run_apart({sync}, [](testing::ApartReplica& replica) {
     std::string said;
-    for (const Wish wish : {Wish::kEvaluation, Wish::kSave}) {
-      share_states(*replica.run, wish);
+    for (const StateRequest request : {StateRequest::kEvaluation, StateRequest::kSave}) {
+      replica.run->replicas->share(request);
       said += replica.given() + "; ";
     }
-    replica.run->sync->rounds()->leave(std::nullopt);
+    replica.run->replicas->finish();
     return said;
   });
   CHECK(results[0].text ==

@@ -82,6 +82,11 @@ std::string numbers_of(Run& run) {
   return text;
 }
 
+// Replicas that have sent states of the trained model.
+struct OtherStates : local_sgd::Replicas {
+  OtherStates() { states_.present = {1}; }
+};
+
 }  // namespace
 
 TEST_CASE("what a snapshot names stays as it is until a step's update") {
@@ -304,14 +309,14 @@ TEST_CASE("each rank takes over what it has of the best model") {
            for (const auto& [name, tensor] : held_tensors(*run)) tensor.fill_(7);
            run->engine->weights_changed();
            const bool has_changed = numbers_of(*run) != best;
-           run->replicas.there = {1};
+           run->replicas = std::make_unique<OtherStates>();
            run->state.step = 4;
            run->beat.enter(core::Phase::kCompute);
            const std::int64_t step = load_best_model(*run)->best_step;
            const core::Phase phase = core::BeatReader(file.get()).state().phase;
            std::string said =
                fmt::format("{} {} step {}, {} replicas, {} evaluated with others, {}", has_changed,
-                           numbers_of(*run) == best, step, run->replicas.there.size(),
+                           numbers_of(*run) == best, step, run->replicas->states().present.size(),
                            run->learner.evaluation_weights().size(),
                            env.rank == 0 ? core::to_text(phase) : "not asked");
            run->mesh->end("end");

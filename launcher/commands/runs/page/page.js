@@ -334,6 +334,21 @@
     parent.append(element("h3", "Confusion matrix (rows: label, columns: prediction)"), box);
   }
 
+  // The first training batch and the newest mistakes; captions stand in the places of the images.
+  function drawPictures() {
+    const all = runs.flatMap((run) => run.pictures.map((picture) => ({ run, picture })));
+    document.getElementById("pictures-section").hidden = all.length === 0;
+    for (const { run, picture } of all) {
+      const title = picture.name === "train/batch" ? "first training batch, augmented"
+        : `${picture.name.replace("/worst", "")}: most confident mistakes`;
+      const figure = element("figure", null, { class: "grid" });
+      const captions = element("div", null, { class: "captions", style: `grid-template-columns:repeat(${picture.columns},1fr)` });
+      captions.append(...picture.captions.map((caption) => element("span", caption)));
+      figure.append(element("img", null, { src: picture.image, alt: title }), captions);
+      into("pictures", element("h3", `${run.label}: ${title}, step ${picture.step}`), figure);
+    }
+  }
+
   function drawPredictions() {
     const all = runs.flatMap((run) => run.predictions.map((set) => ({ run, set })));
     document.getElementById("predictions-section").hidden = all.length === 0;
@@ -416,6 +431,7 @@
   wireControls();
   drawCharts();
   drawTime();
+  drawPictures();
   drawPredictions();
   drawTexts();
   into("footer", element("p", `scaletrain ${data.version}, ${dateText(data.generated)}`));

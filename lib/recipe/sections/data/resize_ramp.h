@@ -1,4 +1,4 @@
-// Smaller images early in training.
+// Progressive resizing: smaller images early in training.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace scaletrain::recipe {
 
 // Progressive image size: lib/data/loader/image_sizes.h.
 struct ResizeRamp {
-  std::int64_t from = 0;  // height and width at first
+  std::int64_t from = 0;  // initial height and width
   Duration start{Duration::Unit::kEpochs, 0};
   Duration over{Duration::Unit::kEpochs, 1};
-  std::int64_t multiple_of = 32;  // sizes on the way
+  std::int64_t multiple_of = 32;  // sizes are multiples of this
 };
 
 TypePtr describe(std::optional<ResizeRamp>& value);

@@ -1,4 +1,4 @@
-// How remote data is reached.
+// Access to remote data (lib/storage/stores.h).
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace scaletrain::recipe {
 
 // How remote data is reached (lib/storage/stores.h).
 struct Storage {
-  std::string endpoint;             // for s3://; "": from the environment, otherwise Amazon's
+  std::string endpoint;             // for s3://; "": from the environment, else Amazon's
   std::string region;               // "": from the environment
-  std::string addressing = "auto";  // "path", "virtual"; auto: path where an endpoint is named
+  std::string addressing = "auto";  // "path", "virtual"; auto: path if an endpoint is given
   double connect_timeout_s = 10;
-  double stall_timeout_s = 30;   // a transfer may be (nearly) still for so long
-  double give_up_after_s = 300;  // for how long one request is tried again
+  double stall_timeout_s = 30;   // longest time without progress in a transfer
+  double give_up_after_s = 300;  // time limit for retries of one request
 };
 
 TypePtr describe(Storage& value);

@@ -1,5 +1,4 @@
-// How gradients, and with diloco what replicas have learned, are made smaller for the exchange
-// between replicas.
+// Gradient compression, also of DiLoCo's outer gradients.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ namespace scaletrain::recipe {
 struct Compress {
   std::string name;         // "bf16", "fp16", "powersgd", "onebit", "int8"
   std::int64_t rank = 4;    // rank of PowerSGD's factors
-  std::int64_t warmup = 0;  // steps that exchange as without
+  std::int64_t warmup = 0;  // initial steps without compression
 
   // True if the method has error feedback: adds what was not sent to the next gradients.
   bool feeds_back() const { return name != "bf16" && name != "fp16"; }

@@ -1,5 +1,4 @@
-// How the ranks of a job divide the model and the batch among themselves: the axes of the mesh
-// (lib/core/plan/mesh_plan.h) and what lies along them.
+// Parallelism: axes of the device mesh (lib/core/plan/mesh_plan.h) and their options.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +23,20 @@ inline constexpr std::int64_t kMostTensorRanks = 1024;
 // Communication dtypes of sharded parameters and their gradients: "fp32" or "bf16".
 struct ShardTypes {
   std::string parameters = "fp32";  // dtype of the all-gather of linear layers and convolutions
-  std::string reduce = "fp32";      // gradients, as they are added up
+  std::string reduce = "fp32";      // dtype of the gradients' reduce-scatter
 };
 
 struct Parallel {
-  std::optional<std::int64_t> replica;  // without it the ranks that are left
+  std::optional<std::int64_t> replica;  // default: the remaining ranks
   std::int64_t shard = 1;
   std::string shard_level = "parameters";  // "optimizer", "gradients", "parameters": ZeRO-1, -2, -3
   std::optional<ShardTypes> types = {};
-  std::int64_t expert = 1;   // ranks with other samples that hold a mixture's experts together
-  std::int64_t context = 1;  // ranks that share each sequence
+  std::int64_t expert =
+      1;  // expert-parallel size: data-parallel ranks that share a mixture's experts
+  std::int64_t context = 1;  // context-parallel size: ranks that share each sequence
   std::int64_t tensor = 1;
-  bool sequence = false;  // with tensor: what lies between the cut layers is cut along the tokens
+  bool sequence = false;  // sequence parallelism: with tensor, activations between its layers are
+                          // divided along tokens
   std::int64_t pipeline = 1;
   std::string schedule = "1f1b";       // schedule: "gpipe", "1f1b", "interleaved", "zero_bubble"
   std::int64_t chunks = 2;             // stages of each rank if interleaved
@@ -53,8 +54,8 @@ void check(const Parallel& parallel, const Batch& batch, const Node& tree, Probl
 void check(const Parallel& parallel, const Model& model, const std::optional<Recompute>& recompute,
            const Node& tree, Problems& problems);
 
-// Throws core::RecipeError ("/batch: ...") where the micro-batches of a step, of each size of a
-// batch that grows, are not what the pipeline's schedule takes, naming numbers that are.
+// Throws core::RecipeError ("/batch: ...") naming valid numbers if the pipeline schedule does not
+// support a step's number of micro-batches, for every size of a batch ramp-up.
 void check_micro_batches(const Parallel& parallel, const BatchPlan& batch);
 
 // Refuses options that do not work with sharded tensors.

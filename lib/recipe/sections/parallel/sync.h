@@ -1,4 +1,4 @@
-// How often the replicas exchange.
+// Synchronization of replicas: every step, local SGD, DiLoCo, asynchronous.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@
 
 namespace scaletrain::recipe {
 
-// DiLoCo's optimizer of what the replicas have learned since they met last: SGD with Nesterov
-// momentum.
+// DiLoCo's outer optimizer: SGD with Nesterov momentum on the outer gradients.
 struct OuterOptimizer {
   double lr = 0.7, momentum = 0.9;
 };
 
 struct Sync {
   std::string name = "every_step";  // "every_step", "periodic", "diloco", "async"
-  std::int64_t steps = 0;           // between two exchanges; 0 until complete()
-  OuterOptimizer outer = {};        // diloco's
-  std::int64_t fragments = 1;       // diloco's: parts of the model that are exchanged in turn
-  std::int64_t overlap = 0;         // diloco's: steps that are made while a fragment is exchanged
-  double mix = 0.5;                 // with overlap: share of a replica's own weights that stays
-  std::int64_t staleness = 4;       // async's: exchanges that a replica may be ahead of the slowest
+  std::int64_t steps = 0;           // local steps between synchronizations; 0 until complete()
+  OuterOptimizer outer = {};        // DiLoCo only
+  std::int64_t fragments = 1;       // DiLoCo: parts of the model that are synchronized in turn
+  std::int64_t overlap = 0;         // DiLoCo: steps taken while a fragment is synchronized
+  double mix = 0.5;                 // with overlap: share of a replica's own weights that is kept
+  std::int64_t staleness =
+      4;  // asynchronous: synchronizations that a replica may be ahead of the slowest
 
   bool is_rare() const { return name != "every_step"; }
   // True if replicas synchronize asynchronously (decoupled replicas: lib/recipe/apart.h).
@@ -58,7 +58,7 @@ struct SyncedWith {
 };
 void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems& problems);
 
-// Fills in the steps that are not written.
+// Fills in the default number of steps.
 void complete(Sync& sync);
 
 }  // namespace scaletrain::recipe

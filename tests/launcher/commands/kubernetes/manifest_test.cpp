@@ -71,7 +71,7 @@ TEST_CASE("a JobSet starts all nodes again together") {
         std::string::npos);
 }
 
-TEST_CASE("a PyTorchJob is told nodes by its operator, and restarts by the code") {
+TEST_CASE("a PyTorchJob gets its nodes from its operator and restarts by exit code") {
   const std::vector<Json> objects = manifest(four_nodes(ManifestKind::kPyTorchJob));
   CHECK(kinds(objects) == "ConfigMap PyTorchJob ");
   const Json& replicas = objects[1].at("spec").at("pytorchReplicaSpecs");

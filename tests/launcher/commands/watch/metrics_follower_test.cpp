@@ -11,7 +11,8 @@ namespace scaletrain::launcher {
 namespace {
 
 const std::string kFirst = R"({"event":"train","attempt":0,"step":1,"loss":2.5,"lr":0.1,)"
-                           R"("samples_per_s":50,"data_time":0.25,"compute_time":0.75}
+                           R"("samples_per_s":50}
+{"event":"ledger","attempt":0,"step":1,"rank":0,"seconds":{"data_wait":0.25}}
 {"event":"eval","attempt":0,"split":"val","step":2,"epoch":0,"top1":0.5,"loss":2.0,"count":20}
 {"event":"train","attempt":0,"step":3,"loss":null,"lr":0.1,"samples_per_s":50}
 )";
@@ -41,7 +42,9 @@ TEST_CASE("curves have the values of the records, and NaN for null") {
   CHECK(curves.measure == "top1");
   REQUIRE(curves.validation.size() == 1);
   CHECK(curves.validation[0].y == 0.5);
-  CHECK(std::isnan(curves.data_s));  // the newest record has none
+  REQUIRE(curves.rows.size() == 1);
+  CHECK(curves.rows[0].first == "data_wait");
+  CHECK(curves.rows[0].second == 0.25);
 }
 
 TEST_CASE("appended lines are added once, and a line that is not whole waits for its end") {

@@ -25,8 +25,7 @@ RunCurves some_curves() {
   }
   curves.validation = {{10, 0.5}, {100, 0.75}};
   curves.measure = "top1";
-  curves.data_s = 0.25;
-  curves.compute_s = 0.75;
+  curves.rows = {{"data_wait", 0.25}, {"forward", 0.0025}, {"backward", 0.75}};
   return curves;
 }
 
@@ -43,8 +42,7 @@ TEST_CASE("the screen names state, curves, throughput and where a step's time go
   CHECK(lines.at(1).starts_with("loss  0.01 "));
   CHECK(lines.at(1).ends_with("val top-1  75.00 %"));
   CHECK(has_line(lines, "throughput   1144 samples/s  "));
-  CHECK(
-      has_line(lines, "time         data wait 25 %  compute and communication 75 %  (1 s a step)"));
+  CHECK(has_line(lines, "time         backward 75 %  data wait 25 %"));
   CHECK(lines.back() == "a line");
 }
 

@@ -5,18 +5,18 @@
 namespace scaletrain::launcher {
 namespace {
 
-TEST_CASE("an attempt is where and how the board says that its round runs") {
+TEST_CASE("an attempt is where and how the state says that its round runs") {
   Session::View view;
   view.rank = 2;
-  view.board.round = 1;
-  view.board.nodes = 3;
-  view.board.restart = 4;
-  view.board.store_port = 4001;
-  view.board.plan = "plan";
-  view.board.one_host = true;
-  view.board.replicas = {"x@1@h"};
+  view.state.round = 1;
+  view.state.nodes = 3;
+  view.state.restart = 4;
+  view.state.store_port = 4001;
+  view.state.plan = "plan";
+  view.state.one_host = true;
+  view.state.replicas = {"x@1@h"};
   for (const std::string& host : {host_name(), std::string("another"), host_name()}) {
-    view.board.candidates.push_back({.agent = "a", .host = host, .addresses = {}, .port = 1});
+    view.state.candidates.push_back({.agent = "a", .host = host, .addresses = {}, .port = 1});
   }
   const Placement asked{.nproc = 2, .nnodes = 5, .min_nodes = 1, .master_addr = "given"};
   Attempt attempt = round_attempt(view, asked, "found", 7);
@@ -31,15 +31,15 @@ TEST_CASE("an attempt is where and how the board says that its round runs") {
   CHECK(attempt.plan == "plan");
   CHECK(attempt.one_host);
   CHECK(attempt.launchers_here == 2);
-  CHECK(attempt.replicas == view.board.replicas);
+  CHECK(attempt.replicas == view.state.replicas);
 
-  view.board.round = 2;
+  view.state.round = 2;
   Placement numbered = asked;
   numbered.fixed_ranks = false;
   attempt = round_attempt(view, numbered, "found", 7);
   CHECK_FALSE(attempt.first);
   CHECK(attempt.placement.master_addr == "found");
-  view.board.store_host = "store";
+  view.state.store_host = "store";
   CHECK(round_attempt(view, numbered, "found", 7).placement.master_addr == "store");
   CHECK(round_attempt(view, asked, "found", 7).placement.master_addr == "store");
 }

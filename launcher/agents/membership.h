@@ -1,0 +1,88 @@
+// The agents that have joined a leader: who they are, whether they live, how their round ended.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/agents/records.h"
+#include "lib/core/clock.h"
+
+namespace scaletrain::launcher {
+
+struct Peer {
+  Join join;
+  std::string beat;                      // its last heartbeat
+  std::int64_t beats = 0;                // how many were seen
+  core::SteadyTime alive{};              // when the last was seen
+  std::chrono::milliseconds silence{0};  // how long none of its workers had beaten then
+  core::SteadyTime joined{};
+  int rank = -1;             // its node's rank in the current round; -1: it waits
+  std::string lost;          // why it is gone; "": it is there
+  bool is_outlived = false;  // it is gone, and its round goes on
+  std::optional<Report> report;
+  int arrival = 0;  // position of its report among the round's
+  core::SteadyTime reported{};
+  bool heard = false;
+
+  const std::string& agent() const { return join.candidate.agent; }
+  bool in_round() const { return rank >= 0; }
+  bool ended() const { return report.has_value() || !lost.empty(); }
+  bool leaves() const { return report && !report->reason.empty(); }
+};
+
+// Terms that every agent of a job must have in common.
+struct JobTerms {
+  std::string name, token;  // --rdzv-id and SCALETRAIN_JOB_TOKEN
+  std::string nnodes;       // as given
+  int min_nodes = 1, max_nodes = 1;
+  int nproc = 1;
+  bool fixed_ranks = false;  // every agent brings its own: --node-rank
+  recipe::AgreedValues recipe{};
+
+  bool elastic() const { return min_nodes < max_nodes; }
+};
+
+class Membership {
+ public:
+  explicit Membership(JobTerms terms) : terms_(std::move(terms)) {}
+
+  // Why `join` cannot be part of the job, "" where it can: another job, another token, other
+  // numbers, another recipe, a node that is there already.
+  std::string refusal(const Join& join) const;
+  void add(const Join& join, core::SteadyTime now);
+  Peer* find(const std::string& agent);
+  // The agent of a fixed rank, which may be a dead one's that is started again.
+  Peer* holder_of(int node);
+
+  std::vector<Peer>& peers() { return peers_; }
+  const std::vector<Peer>& peers() const { return peers_; }
+  // Number of live agents that could be part of the next round.
+  int present() const;
+  // Removes agents that have left, and resets the membership of the finished round.
+  void clear_round();
+  // Gives the first `nodes` of those present their ranks: fixed ones, or `leader` 0 and the others
+  // in the order in which they came.
+  void rank(int nodes, const std::string& leader);
+  // Returns the members of the current round, sorted by rank.
+  std::vector<const Peer*> members() const;
+  // True if the members are launchers of one host.
+  bool on_one_host() const;
+  // Shortest time since a heartbeat of a worker, over the members that have not ended; 0: none.
+  std::chrono::milliseconds silence() const;
+  // Number of live agents that were part of the round `last`.
+  int came_back(const LastRound& last) const;
+  // After a change of the leader: true if more than half of the round `last` is here, so that no
+  // other part of it can go on as well. The store's node, which would decide a tie, is gone.
+  bool has_quorum(const LastRound& last) const;
+  // "node 1, node 3" of fixed ranks that nobody brought.
+  std::string missing_nodes() const;
+
+ private:
+  JobTerms terms_;
+  std::vector<Peer> peers_;  // in the order in which they came
+};
+
+}  // namespace scaletrain::launcher

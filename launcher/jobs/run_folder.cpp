@@ -1,0 +1,122 @@
+#include "launcher/jobs/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "launcher/jobs/checks/data_cards.h"
+#include "launcher/jobs/checks/run_folder.h"
+#include "launcher/workers/failure_file.h"
+#include "lib/core/clock.h"
+#include "lib/core/disk/disk.h"
+#include "lib/core/disk/left_overs.h"
+#include "lib/core/disk/read_faults.h"
+#include "lib/core/error.h"
+#include "lib/core/housekeeping.h"
+#include "lib/format/checkpoint/checkpoint_folder_links.h"
+#include "lib/recipe/load.h"
+
+namespace scaletrain::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Patience of a successor leader: longer than the interval of the old leader's heartbeats.
+constexpr std::chrono::seconds kSuccessorPatience{25};
+constexpr std::chrono::milliseconds kSuccessorRetry{500};
+
+}  // namespace
+
+RunFolder::RunFolder(const recipe::Recipe& recipe)
+    : recipe_(recipe), path_(recipe.output), journal_(path_) {}
+
+void RunFolder::create() {
+  was_created_ = core::type_at(path_) == fs::file_type::not_found;
+  core::system_disk().make_folders(path_ / "logs");
+}
+
+void RunFolder::take_lease(bool is_first) {
+  const core::SteadyTime end = core::now() + kSuccessorPatience;
+  while (!lease_) {
+    try {
+      lease_ =
+          std::make_unique<core::Lease>(path_ / "lease.json", next_attempt(),
+                                        is_first ? core::Lease::kStaleAfter : kSuccessorPatience);
+    } catch (const core::UsageError&) {
+      if (is_first || core::now() >= end) throw;
+      std::this_thread::sleep_for(kSuccessorRetry);
+    }
+  }
+}
+
+void RunFolder::own(bool is_first) {
+  take_lease(is_first);
+  core::Disk& disk = core::system_disk();
+  core::Housekeeping housekeeping;
+  for (const fs::path& folder : {path_, path_ / "checkpoints"}) {
+    housekeeping.attempt("it stays, and is removed when that is possible",
+                         [&] { core::remove_left_overs(disk, folder); });
+  }
+  for (const char* const name : {"failure.json", "finished.json"}) {
+    housekeeping.attempt("it is of an earlier attempt", [&] { disk.remove_all(path_ / name); });
+  }
+  // Rank 0 replaces the recipe of a resumed run after loading everything: a recipe that does not
+  // fit must not stay.
+  if (!holds_run(path_)) {
+    housekeeping.attempt("rank 0 writes it again", [&] {
+      core::write_durably(disk, path_ / "recipe.json", recipe::to_json(recipe_));
+    });
+  }
+  housekeeping.attempt("the run has no copy of its data's cards",
+                       [&] { record_cards(recipe_.data, path_); });
+  housekeeping.attempt("an export takes the tokenizer from the weights",
+                       [&] { record_companions(recipe_.model, path_); });
+}
+
+std::string RunFolder::renew_lease() {
+  if (!lease_ || lease_->beat()) return "";
+  return fmt::format("{}: another job has taken this folder while this one stood still or lost it",
+                     path_.string());
+}
+
+int RunFolder::next_attempt() const { return launcher::next_attempt(path_, 0); }
+
+void RunFolder::begin_attempt(int number) {
+  attempt_ = number;
+  was_unfinished_ = !fs::exists(path_ / "finished.json");
+}
+
+fs::path RunFolder::attempt_logs() const {
+  return path_ / "logs" / fmt::format("attempt_{}", attempt_);
+}
+
+// A finished.json that was there before the attempt says nothing about it.
+bool RunFolder::is_finished_now() const {
+  std::error_code unknown;
+  return was_unfinished_ && fs::is_regular_file(path_ / "finished.json", unknown);
+}
+
+void RunFolder::settle_links() const {
+  if (lease_) format::settle_links(core::system_disk(), path_ / "checkpoints");
+}
+
+void RunFolder::write_event(const std::string& event, const nlohmann::ordered_json& fields) {
+  if (lease_) journal_.write(event, attempt_, fields);
+}
+
+void RunFolder::write_failure(const Failure& failure) const {
+  if (lease_) launcher::write_failure(path_, failure, attempt_);
+}
+
+bool RunFolder::is_unused() const { return was_created_ && lease_ && !holds_run(path_); }
+
+void RunFolder::remove() {
+  core::Housekeeping housekeeping;
+  housekeeping.attempt("it holds no run", [&] { core::system_disk().remove_all(path_); });
+  lease_.reset();
+}
+
+}  // namespace scaletrain::launcher
