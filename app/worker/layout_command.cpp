@@ -102,23 +102,30 @@ double state_bytes(const train::RankPlan& rank) {
                              rank.averages);
 }
 
+// FLOPs of rank 0 for one micro-batch.
+double micro_batch_flops(const train::JobPlan& job) {
+  const train::StepFlops& flops = job.ranks.front().flops;
+  return (flops.forward + flops.backward + flops.recomputed) /
+         static_cast<double>(job.batch.accumulate);
+}
+
 // True if rank 0's steps can be taken here in about a minute and `most_bytes` of memory.
 bool can_measure(const train::JobPlan& job, double most_bytes) {
-  constexpr double kMostFlops = 1e12;  // of a step with 8 samples
-  const train::RankPlan& rank = job.ranks.front();
-  const double samples = static_cast<double>(job.batch.per_device * job.batch.accumulate);
-  const double flops = rank.flops.forward + rank.flops.backward + rank.flops.recomputed;
-  return job.mesh.size(core::Axis::kPipe) == 1 && state_bytes(rank) <= most_bytes &&
-         flops / samples * 8 <= kMostFlops;
+  constexpr double kMostFlops = 2e12;
+  return job.mesh.size(core::Axis::kPipe) == 1 && state_bytes(job.ranks.front()) <= most_bytes &&
+         micro_batch_flops(job) <= kMostFlops;
 }
 
 // Peak bytes by kind of rank 0's step; null for a recipe that a CPU cannot run.
 Json measured_json(const recipe::Recipe& recipe, int ranks_per_node, const train::JobPlan& job,
                    const Models& models) {
   try {
-    const train::StepMemoryUse use = train::predict_step_memory(
-        recipe, {.rank = 0, .world_size = job.mesh.world_size(), .ranks_per_node = ranks_per_node},
-        models.factories);
+    constexpr double kFewFlops = 5e10;  // about a second on a core
+    const dist::FakeJob rank_0{
+        .rank = 0, .world_size = job.mesh.world_size(), .ranks_per_node = ranks_per_node};
+    const auto measure = micro_batch_flops(job) <= kFewFlops ? train::measure_step_memory
+                                                             : train::predict_step_memory;
+    const train::StepMemoryUse use = measure(recipe, rank_0, models.factories);
     Json bytes;
     for (std::size_t kind = 0; kind < units::kMemoryKinds; ++kind) {
       bytes[units::kMemoryKindNames.at(kind)] = use.peak.bytes.at(kind);
