@@ -84,8 +84,8 @@ struct FakeMlflow {
   int lost_answer = -1;  // number of the call from now on, from 0
 };
 
-struct Exported : test::TemporaryFolder {
-  Exported() { write("recipe.json", R"({"name": "run", "optimizer": {"lr": 0.1}})"); }
+struct MlflowExport : test::TemporaryFolder {
+  MlflowExport() { write("recipe.json", R"({"name": "run", "optimizer": {"lr": 0.1}})"); }
 
   std::unique_ptr<Exporter> make() {
     return make_mlflow_with(
@@ -105,7 +105,7 @@ using Values = std::vector<double>;
 
 TEST_CASE(
     "a run has the recipe as parameters, metrics under TensorBoard's tags and a final status") {
-  Exported run;
+  MlflowExport run;
   const auto exporter = run.make();
   exporter->write(std::array{train_record(1, 2.5), eval_record(1, 0.5)});
   exporter->write(std::array{train_record(2, 2)});
@@ -125,14 +125,14 @@ TEST_CASE(
 }
 
 TEST_CASE("a value that is not finite is a text") {
-  Exported run;
+  MlflowExport run;
   run.make()->write(
       std::array{record_of(R"({"event":"train","attempt":0,"step":1,"loss":null,"time":100.5})")});
   CHECK(run.server.runs.at("r0").metrics.at(0).at("value") == "NaN");
 }
 
 TEST_CASE("a server that was away gets everything once, in order") {
-  Exported run;
+  MlflowExport run;
   const auto exporter = run.make();
   const std::array first{train_record(1, 3), train_record(2, 2)};
   run.server.is_away = true;
@@ -153,7 +153,7 @@ TEST_CASE("a call whose answer is lost leaves one run with one value a step") {
   // experiments/get-by-name, runs/search, runs/create, log-batch of parameters and of metrics
   for (int lost = 0; lost < 5; ++lost) {
     CAPTURE(lost);
-    Exported run;
+    MlflowExport run;
     const auto exporter = run.make();
     run.server.lost_answer = lost;
     CHECK_THROWS_AS(exporter->write(records), TryAgain);
@@ -167,7 +167,7 @@ TEST_CASE("a call whose answer is lost leaves one run with one value a step") {
 }
 
 TEST_CASE("a later export goes on behind the records that the server has") {
-  Exported run;
+  MlflowExport run;
   const auto first = run.make();
   first->write(std::array{train_record(1, 3), train_record(2, 2)});
   first->finish();
@@ -182,7 +182,7 @@ TEST_CASE("a later export goes on behind the records that the server has") {
 }
 
 TEST_CASE("a server that has lost the run gets all of it anew") {
-  Exported run;
+  MlflowExport run;
   const auto first = run.make();
   first->write(std::array{train_record(1, 3)});
   first->finish();
@@ -192,7 +192,7 @@ TEST_CASE("a server that has lost the run gets all of it anew") {
 }
 
 TEST_CASE("a record with more metrics than a call takes is sent in several calls") {
-  Exported run;
+  MlflowExport run;
   Json line{{"event", "train"}, {"attempt", 0}, {"step", 1}, {"time", 100.5}};
   for (int i = 0; i < 1500; ++i) line["model"]["m" + std::to_string(i)] = i;
   run.make()->write(std::array{record_of(line.dump()), train_record(2, 2)});
