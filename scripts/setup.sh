@@ -19,8 +19,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(ca-certificates ccache cmake g++ git libarchive-dev libcli11-dev libcurl4-openssl-dev
   libdeflate-dev libgif-dev libgloo-dev libjpeg62-turbo-dev libjs-dygraphs liblmdb-dev libpcre2-dev
-  libpng-dev libsentencepiece-dev libssl-dev libtiff-dev libturbojpeg0-dev libutf8proc-dev libwebp-dev
-  libxxhash-dev mold ninja-build nlohmann-json3-dev python3 python3-venv)
+  libpng-dev libsentencepiece-dev libsqlite3-dev libssl-dev libtiff-dev libturbojpeg0-dev
+  libutf8proc-dev libwebp-dev libxxhash-dev mold ninja-build nlohmann-json3-dev python3 python3-venv)
 tests=none
 peer=
 cuda=OFF

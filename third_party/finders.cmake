@@ -73,6 +73,9 @@ scaletrain_find(xxhash HEADERS xxhash.h)
 # libcurl 7.88.1, Debian libcurl4-openssl-dev, curl licence (MIT-like). Why: HTTP for object stores.
 scaletrain_find(curl HEADERS curl/curl.h LIBRARIES curl)
 
+# SQLite 3.40.1, Debian libsqlite3-dev, public domain. Why: scaletrain-export writes trackio's files.
+scaletrain_find(sqlite HEADERS sqlite3.h LIBRARIES sqlite3)
+
 if(SCALETRAIN_WITH_TORCH)
   # Gloo, Debian libgloo-dev 0.0~git20220518, BSD-3-Clause. Why: c10d's ProcessGroupGloo.hpp includes
   # its headers, which the wheel does not carry; the code is inside libtorch_cpu.

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,17 @@ constexpr std::chrono::seconds kDrain{5};
 constexpr std::chrono::seconds kKill{1};
 constexpr const char* kConsequence = "training goes on without exports";
 
+// Events of earlier jobs of the run end there.
+std::uintmax_t journal_bytes(const std::filesystem::path& run) {
+  std::error_code absent;
+  const std::uintmax_t bytes = std::filesystem::file_size(run / "journal.jsonl", absent);
+  return absent ? 0 : bytes;
+}
+
+bool is_wanted(const recipe::Log& log) {
+  return !log.to.empty() || !log.webhook.empty() || !log.on_event.empty();
+}
+
 std::vector<std::string> export_command(const recipe::Recipe& recipe, const std::string& program) {
   std::vector<std::string> arguments{core::program_beside_us(program), "--run", recipe.output,
                                      "--name", recipe.name};
@@ -33,9 +45,14 @@ std::vector<std::string> export_command(const recipe::Recipe& recipe, const std:
   if (recipe.log.port != 0) {
     arguments.insert(arguments.end(), {"--port", std::to_string(recipe.log.port)});
   }
-  if (!recipe.log.textfile_folder.empty()) {
-    arguments.insert(arguments.end(), {"--textfile-folder", recipe.log.textfile_folder});
-  }
+  const auto add = [&arguments](const char* flag, const std::string& value) {
+    if (!value.empty()) arguments.insert(arguments.end(), {flag, value});
+  };
+  add("--textfile-folder", recipe.log.textfile_folder);
+  add("--webhook", recipe.log.webhook);
+  add("--on-event", recipe.log.on_event);
+  for (const std::string& event : recipe.log.events) add("--event", event);
+  add("--journal-from", std::to_string(journal_bytes(recipe.output)));
   return arguments;
 }
 
@@ -55,7 +72,7 @@ bool ended_before(const core::Process& process, core::SteadyTime end) {
 
 MetricsExport::MetricsExport(const recipe::Recipe& recipe, const std::string& program)
     : log_(std::filesystem::path(recipe.output) / "logs" / "export.log") {
-  if (recipe.log.to.empty()) return;
+  if (!is_wanted(recipe.log)) return;
   try {
     start(recipe, program);
   } catch (const core::Error& error) {

@@ -1,5 +1,5 @@
-// Exports of a run's metrics to experiment trackers (log.to): scaletrain-export, one process a run,
-// which can neither stop nor slow the run.
+// Exports of a run's metrics to experiment trackers (log.to) and of its events (log.webhook,
+// log.on_event): scaletrain-export, one process a run, which can neither stop nor slow the run.
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +20,8 @@ namespace scaletrain::launcher {
 
 class MetricsExport {
  public:
-  // Starts `program` beside this one if the recipe names a tracker; a failure is a warning. The
-  // run's folder has a folder "logs".
+  // Starts `program` beside this one if the recipe names a tracker or a receiver of events; a
+  // failure is a warning. The run's folder has a folder "logs".
   explicit MetricsExport(const recipe::Recipe& recipe,
                          const std::string& program = "scaletrain-export");
 

@@ -174,6 +174,7 @@ void RecipeJob::attempt_judged(const std::optional<Failure>& failure, const std:
     if (file.signal) fields["signal"] = *file.signal;
     fields["exit_code"] = file.exit_code;
     fields["cause"] = file.cause;
+    if (restart.empty()) fields["final"] = true;
     folder_.write_event("attempt_failed", fields);
   }
   if (restart.empty()) return;
@@ -201,13 +202,13 @@ int RecipeJob::succeeded() {
 }
 
 int RecipeJob::stopped(const GroupEnd& end) {
-  finish_export();
   const auto succeeded = std::count_if(
       end.workers.begin(), end.workers.end(),
       [](const WorkerEnd& worker) { return worker.status.ok() || worker.was_tolerated; });
   // The last step was under way.
   if (succeeded == placement_.nproc) return RecipeJob::succeeded();
   write_stop(end);
+  finish_export();  // it passes that event on
   const LostReplicas& lost = replicas_.lost();
   if (!lost.empty()) core::log("lost before: {}", lost.text());
   const auto killed =
@@ -241,8 +242,8 @@ std::optional<std::string> RecipeJob::undo(const Failure& failure) {
 }
 
 std::string RecipeJob::give_up(const Failure& failure) {
-  finish_export();
   folder_.write_failure(failure);
+  finish_export();  // trackers learn from that file that the run failed
   const LostReplicas& lost = replicas_.lost();
   const std::string before = lost.empty() ? "" : "\n  lost before: " + lost.text();
   return fmt::format("{}\n  all logs: {}\n  {}", before, folder_.attempt_logs().string(),

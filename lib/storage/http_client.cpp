@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -154,6 +155,7 @@ class HttpClient::Connection {
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeouts.connect.count()));
     set(CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
     set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(timeouts.stall.count()));
+    if (request.use_netrc) set_netrc();
     if (!ca_file.empty()) set(CURLOPT_CAINFO, ca_file.c_str());
     if (request.method != "GET") set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
     if (request.method == "PUT" || request.method == "POST") {
@@ -186,6 +188,13 @@ class HttpClient::Connection {
   template <class Value>
   void set(CURLoption option, Value value) {
     curl_easy_setopt(handle_, option, value);
+  }
+
+  // A user in the URL comes first.
+  void set_netrc() {
+    set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+    const char* const file = std::getenv("NETRC");
+    if (file != nullptr) set(CURLOPT_NETRC_FILE, file);
   }
 
   static std::string text_of(CURLcode code, const Timeouts& timeouts) {

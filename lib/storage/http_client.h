@@ -23,6 +23,7 @@ struct HttpRequest {
   std::string_view body;          // body of a PUT or POST; must outlive the request
   std::span<std::byte> out;       // GET: receives the body of a 206 or 200 response
   bool follow_redirects = false;  // to http and https
+  bool use_netrc = false;         // credentials of the host in $NETRC or ~/.netrc
 };
 
 struct HttpResponse {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "lib/track/feed/sink.h"
 #include "lib/track/media.h"
 #include "lib/track/record.h"
 
@@ -18,24 +19,11 @@ struct ExportOptions {
   std::filesystem::path textfile_folder{};  // Prometheus textfile; "": RUN/export
 };
 
-class Exporter {
+class Exporter : public Sink<Record> {
  public:
-  virtual ~Exporter() = default;
-
-  // Writes records in the order of metrics.jsonl. Throws core::Error: none of them counts as
-  // written then.
-  virtual void write(std::span<const Record> records) = 0;
-
-  // For trackers that show pictures or histograms. Throw core::Error.
-  virtual void write_picture(const Picture& /*picture*/) {}
-  virtual void write_histograms(const Histograms& /*histograms*/) {}
-
-  // Called once, when the run has ended. Throws core::Error.
-  virtual void finish() {}
-
-  // Descriptor of a socket: serve() is called when it is readable; -1: there is none.
-  virtual int socket() const { return -1; }
-  virtual void serve() {}
+  // For trackers that show pictures and histograms. Throw as write().
+  virtual void write_pictures(std::span<const Picture> /*pictures*/) {}
+  virtual void write_histograms(std::span<const Histograms> /*histograms*/) {}
 };
 
 }  // namespace scaletrain::track

@@ -6,18 +6,24 @@
 
 #include "lib/core/error.h"
 #include "lib/track/csv_file.h"
+#include "lib/track/mlflow.h"
+#include "lib/track/mlperf.h"
 #include "lib/track/prometheus.h"
 #include "lib/track/tensorboard.h"
+#include "lib/track/trackio.h"
 #include "lib/track/wandb.h"
 
 namespace scaletrain::track {
 namespace {
 
 constexpr std::array kRows{
-    ExporterRow{"tensorboard", make_tensorboard},
-    ExporterRow{"csv", make_csv},
-    ExporterRow{"prometheus", make_prometheus},
-    ExporterRow{"wandb", make_wandb},
+    ExporterRow{.name = "tensorboard", .make = make_tensorboard, .shows_media = true},
+    ExporterRow{.name = "csv", .make = make_csv},
+    ExporterRow{.name = "prometheus", .make = make_prometheus},
+    ExporterRow{.name = "wandb", .make = make_wandb},
+    ExporterRow{.name = "mlflow", .make = make_mlflow, .batch = 64, .resumes = true},
+    ExporterRow{.name = "trackio", .make = make_trackio},
+    ExporterRow{.name = "mlperf", .make = make_mlperf},
 };
 
 }  // namespace

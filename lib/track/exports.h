@@ -1,55 +1,60 @@
-// All exporters of a run. A failure of one is a warning, once, and counts its records as lost; the
-// others go on.
+// All trackers and event receivers of a run, each on a thread of its own. A failure of one is a
+// warning, once, and what it could not take is counted; the others go on.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "lib/core/clock.h"
 #include "lib/track/exporters.h"
+#include "lib/track/feed/feed.h"
 
 namespace scaletrain::track {
 
+struct EventOptions {
+  std::string webhook;              // URL, or "env:NAME"; "": none
+  std::string command;              // shell command; "": none
+  std::vector<std::string> names;   // events that are sent; empty: all
+  std::uintmax_t journal_from = 0;  // byte of journal.jsonl where the events of this job begin
+};
+
 class Exports {
  public:
-  using Warn = std::function<void(const std::string& line)>;
+  using Warn = std::function<void(const std::string& line)>;  // called from several threads
 
-  // Throws core::UsageError for an unknown name.
-  Exports(const std::vector<std::string>& names, ExportOptions options, Warn warn);
+  // Follows metrics.jsonl, pictures and histograms for the trackers `names`, and journal.jsonl for
+  // the receivers of events. Throws core::UsageError for an unknown name.
+  Exports(const std::vector<std::string>& names, const ExportOptions& options,
+          const EventOptions& events, const Warn& warn);
 
-  void write(std::span<const Record> records);
-  void write_picture(const Picture& picture);
-  void write_histograms(const Histograms& histograms);
-  // Begins anew: metrics.jsonl is read from its beginning again.
-  void begin_again();
-  void finish();
+  // Passes the rest on and finishes; the files grow no more. False: some did not get that far
+  // until `until`, and may still be stuck in a call of the operating system.
+  bool finish(core::SteadyTime until);
 
-  // Sockets to poll for readability, -1 for an exporter without one; serve(i) when i is readable.
-  std::vector<int> sockets() const;
-  void serve(std::size_t index);
+  // After finish(): "exported 65 records to tensorboard, csv (3 lost), mlflow (2 unsent)", and
+  // "sent 5 events to webhook (1 lost)"; no line for what there is none of. Pictures and histograms
+  // count only where they were lost.
+  std::vector<std::string> summary() const;
 
-  // "exported 65 records to tensorboard, csv"; an exporter that lost records says how many:
-  // "csv (3 lost)".
-  std::string summary() const;
-  bool lost_some() const;
+  // Trackers that a later export can send the rest to.
+  std::vector<std::string> unsent() const;
+
+  bool lost_some() const;  // lost or unsent
 
  private:
   struct Slot {
-    const ExporterRow* row;
-    std::unique_ptr<Exporter> exporter{};  // null until it could be made
-    std::int64_t lost = 0;
-    bool has_warned = false;
+    std::string name;
+    bool resumes = false;
+    std::unique_ptr<Feed> feed{};
   };
 
-  bool attempt(Slot& slot, const std::function<void()>& work);
+  static std::string line(const std::string& verb, const std::string& noun,
+                          const std::vector<Slot>& slots);
 
-  ExportOptions options_;
-  Warn warn_;
-  std::vector<Slot> slots_;
-  std::int64_t records_ = 0;
+  std::vector<Slot> trackers_, receivers_;
 };
 
 }  // namespace scaletrain::track

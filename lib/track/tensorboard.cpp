@@ -16,8 +16,8 @@
 #include "lib/core/clock.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/observe/secrets.h"
 #include "lib/track/append_file.h"
+#include "lib/track/run_config.h"
 #include "lib/track/tensorboard_events.h"
 
 namespace scaletrain::track {
@@ -136,27 +136,17 @@ class TensorBoard : public Exporter {
     attempt_ = attempt;
   }
 
-  void write_picture(const Picture& picture) override {
-    const fs::path file = run_ / "media" / picture.file;
-    std::error_code absent;
-    if (is_void(picture) || !fs::exists(file, absent)) return;  // old ones are removed
-    const std::string png = core::read_file(file, kMaxPictureBytes, core::ExitCode::kStorage);
-    std::string events = tf_record(image_event(picture, png));
-    if (!picture.captions.empty()) {
-      events +=
-          tf_record(text_event(picture.time, picture.name, caption_table(picture), picture.step));
-    }
-    append_of(picture, events);
+  void write_pictures(std::span<const Picture> pictures) override {
+    append_media(pictures, [this](const Picture& picture) { return picture_events(picture); });
   }
 
-  void write_histograms(const Histograms& histograms) override {
-    if (is_void(histograms)) return;
-    append_of(histograms, tf_record(histograms_event(histograms)));
+  void write_histograms(std::span<const Histograms> histograms) override {
+    append_media(histograms,
+                 [](const Histograms& one) { return tf_record(histograms_event(one)); });
   }
 
   void finish() override {
-    std::error_code absent;
-    const bool is_finished = fs::exists(run_ / "finished.json", absent);
+    const bool is_finished = run_end(run_) == RunEnd::kFinished;
     file_.append(tf_record(hparams_end_event(core::unix_time(), is_finished)));
   }
 
@@ -178,11 +168,29 @@ class TensorBoard : public Exporter {
                        [&](const auto& later) { return later.second <= item.step; });
   }
 
-  template <class Item>
-  void append_of(const Item& item, const std::string& events) {
+  // Returns "" for a picture that was removed, as old ones are.
+  std::string picture_events(const Picture& picture) const {
+    const fs::path file = run_ / "media" / picture.file;
+    std::error_code absent;
+    if (!fs::exists(file, absent)) return "";
+    const std::string png = core::read_file(file, kMaxPictureBytes, core::ExitCode::kStorage);
+    const std::string image = tf_record(image_event(picture, png));
+    if (picture.captions.empty()) return image;
+    return image +
+           tf_record(text_event(picture.time, picture.name, caption_table(picture), picture.step));
+  }
+
+  // Appends the events that `encode` returns for an item, with a restart in front where an attempt
+  // begins. Void items are left out.
+  template <class Item, class Encode>
+  void append_media(std::span<const Item> items, const Encode& encode) {
+    std::string events;
     std::int64_t attempt = attempt_;
-    const std::string restart = begin_attempt(attempt, item);
-    file_.append(restart + events);
+    for (const Item& item : items) {
+      const std::string encoded = is_void(item) ? "" : encode(item);
+      if (!encoded.empty()) events += begin_attempt(attempt, item) + encoded;
+    }
+    file_.append(events);
     attempt_ = attempt;
   }
 
@@ -216,7 +224,7 @@ Json hparams_of(const Json& recipe) {
                                        [&](const char* one) { return place.starts_with(one); });
     Json value = item.value();
     if (!is_wanted || value.is_null() || value.is_structured()) continue;
-    if (value.is_string()) value = observe::without_secrets(value.get<std::string>());
+    hide_secrets(value);
     std::string name = item.key().substr(1);
     std::replace(name.begin(), name.end(), '/', '.');
     values[name] = std::move(value);

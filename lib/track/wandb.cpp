@@ -1,7 +1,6 @@
 #include "lib/track/wandb.h"
 
 #include <fmt/format.h>
-#include <libdeflate.h>
 
 #include <algorithm>
 #include <array>
@@ -15,8 +14,8 @@
 
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/observe/secrets.h"
 #include "lib/track/append_file.h"
+#include "lib/track/run_config.h"
 #include "lib/track/tensorboard.h"
 
 namespace scaletrain::track {
@@ -24,22 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-constexpr std::int64_t kMaxConfigBytes = 1 << 20;
-
-void hide_secrets(Json& value) {
-  if (value.is_string()) value = observe::without_secrets(value.get<std::string>());
-  if (!value.is_structured()) return;
-  for (Json& member : value) hide_secrets(member);
-}
-
-JsonByKey config_of(const fs::path& run) {
-  const fs::path file = run / "recipe.json";
-  std::error_code absent;
-  if (!fs::exists(file, absent)) return {};
-  return wandb_config(
-      Json::parse(core::read_file(file, kMaxConfigBytes, core::ExitCode::kStorage)));
-}
 
 // Removes the offline runs of an earlier exporter: the new ones begin with the first record.
 fs::path emptied(const fs::path& folder) {
@@ -78,8 +61,7 @@ class Wandb : public Exporter {
 
   void finish() override {
     if (!file_) return;
-    std::error_code absent;
-    end_segment(fs::exists(options_.run / "finished.json", absent) ? 0 : 1);
+    end_segment(run_end(options_.run) == RunEnd::kFinished ? 0 : 1);
   }
 
  private:
@@ -88,14 +70,14 @@ class Wandb : public Exporter {
     file_.reset();
     const bool is_resumed = attempt_ >= 0;
     if (!is_resumed) {
-      id_ = wandb_run_id(options_.name, first);
+      id_ = run_key(options_.name, first);
       begin_time_ = first.time;
     }
     const std::int64_t time =
         std::max(segment_time_ + 1, static_cast<std::int64_t>(std::floor(first.time)));
     const WandbRun run{.id = id_,
                        .name = options_.name,
-                       .config = config_of(options_.run),
+                       .config = wandb_config(run_recipe(options_.run)),
                        .start_time = first.time,
                        .starting_step = first.step,
                        .is_resumed = is_resumed};
@@ -176,12 +158,6 @@ JsonByKey wandb_config(const Json& recipe) {
     config[item.key()] = value.dump();
   }
   return config;
-}
-
-std::string wandb_run_id(const std::string& name, const Record& first) {
-  const std::string text = fmt::format("{} {}", name, first.time);
-  return fmt::format("{:08x}{:08x}", static_cast<std::uint32_t>(first.time),
-                     libdeflate_crc32(0, text.data(), text.size()));
 }
 
 std::unique_ptr<Exporter> make_wandb(const ExportOptions& options) {

@@ -17,9 +17,6 @@ namespace scaletrain::track {
 // replaced by "***".
 JsonByKey wandb_config(const nlohmann::ordered_json& recipe);
 
-// Returns the run ID: 16 hexadecimal digits, which the name and the first record of a run decide.
-std::string wandb_run_id(const std::string& name, const Record& first);
-
 std::unique_ptr<Exporter> make_wandb(const ExportOptions& options);
 
 }  // namespace scaletrain::track

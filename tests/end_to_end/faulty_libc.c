@@ -7,6 +7,7 @@
 // FAULTY_SAVE is "CALL ERRNO PART TIMES": the first TIMES calls of open (to write), write, fsync,
 // fallocate, mkdir, rename, link, symlink, unlink or statvfs on a path with that PART fail with that
 // number, in each process.
+// FAULTY_SLOW is a part of paths on which each write takes ten seconds.
 // FAULTY_WRITE: of what is written at once at most 8,192 bytes are, and every third time none
 // (EINTR).
 #define _GNU_SOURCE
@@ -39,6 +40,14 @@ static int fails_on(const char* call, int fd) {
   char link[64], path[4096] = {0};
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   return readlink(link, path, sizeof path - 1) > 0 && fails(call, path);
+}
+
+static void delay_on(int fd) {
+  const char* const part = getenv("FAULTY_SLOW");
+  char link[64], path[4096] = {0};
+  if (!part) return;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, part)) sleep(10);
 }
 
 int open(const char* path, int flags, ...) {
@@ -157,6 +166,7 @@ static ssize_t shortened(size_t bytes) {
 ssize_t write(int fd, const void* bytes, size_t count) {
   static ssize_t (*real)(int, const void*, size_t);
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "write");
+  delay_on(fd);
   if (fails_on("write", fd)) return -1;
   const ssize_t some = shortened(count);
   return some < 0 ? some : real(fd, bytes, (size_t)some);
@@ -165,6 +175,7 @@ ssize_t write(int fd, const void* bytes, size_t count) {
 ssize_t pwrite(int fd, const void* bytes, size_t count, off_t offset) {
   static ssize_t (*real)(int, const void*, size_t, off_t);
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "pwrite");
+  delay_on(fd);
   const ssize_t some = shortened(count);
   return some < 0 ? some : real(fd, bytes, (size_t)some, offset);
 }

@@ -54,4 +54,19 @@ TEST_CASE("a file that became shorter is read from its beginning") {
   CHECK(run.times_begun_again == 1);
 }
 
+TEST_CASE("a file is followed from a byte on, and as many records are read as are asked for") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("a.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+  LineFollower follower(path, 11);
+  Steps steps;
+  const auto read = [&](std::size_t most) {
+    follower.read([] {}, [&](const auto& record) { steps.push_back(record.at("step")); }, most);
+  };
+  read(1);
+  CHECK(steps == Steps{2});
+  CHECK(follower.offset() == 22);
+  read(5);
+  CHECK(steps == Steps{2, 3});
+}
+
 }  // namespace scaletrain::observe

@@ -2,75 +2,112 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
+#include <chrono>
 #include <filesystem>
+#include <mutex>
 
+#include "lib/core/error.h"
 #include "tests/temporary_folder.h"
-#include "tests/track/records.h"
 
 namespace scaletrain::track {
 namespace {
 
+using Lines = std::vector<std::string>;
+
+// A run folder with two training records and a journal, and its exports.
 struct Exported : test::TemporaryFolder {
-  Exports make(const std::vector<std::string>& names) {
-    return Exports(names, {.run = path, .name = "run"},
-                   [this](const std::string& line) { warnings.push_back(line); });
+  Exported() {
+    write("metrics.jsonl",
+          "{\"event\":\"train\",\"attempt\":0,\"step\":1,\"loss\":2.5,\"time\":100.5}\n"
+          "{\"event\":\"train\",\"attempt\":0,\"step\":2,\"loss\":2.0,\"time\":100.5}\n");
+    write("journal.jsonl",
+          "{\"event\":\"finished\",\"step\":9}\n"
+          "{\"event\":\"attempt_started\",\"attempt\":0}\n{\"event\":\"finished\",\"step\":2}\n");
   }
 
-  std::vector<std::string> warnings;
+  // Exports all that is there, and returns the summary.
+  Lines run(const std::vector<std::string>& names, const EventOptions& events = {}) {
+    Exports exports(names, {.run = path, .name = "run"}, events, [this](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      warnings.push_back(line);
+    });
+    CHECK(exports.finish(core::now() + std::chrono::minutes(1)));
+    lost_some = exports.lost_some();
+    return exports.summary();
+  }
+
+  std::mutex mutex;
+  Lines warnings;
+  bool lost_some = false;
 };
 
 }  // namespace
 
 TEST_CASE("every exporter gets every record") {
   Exported run;
-  Exports exports = run.make({"csv", "tensorboard"});
-  exports.write(std::array{train_record(1, 2.5), train_record(2, 2)});
-  exports.finish();
-  CHECK(exports.summary() == "exported 2 records to csv, tensorboard");
-  CHECK_FALSE(exports.lost_some());
+  CHECK(run.run({"csv", "tensorboard"}) == Lines{"exported 2 records to csv, tensorboard"});
+  CHECK_FALSE(run.lost_some);
   CHECK(run.warnings.empty());
-  CHECK(exports.sockets() == std::vector<int>{-1, -1});
+  CHECK(run.read("export/metrics.csv") ==
+        "event,split,attempt,step,loss,time\ntrain,,0,1,2.5,100.5\ntrain,,0,2,2.0,100.5\n");
 }
 
 TEST_CASE("an exporter that fails warns once, counts what it lost, and leaves the others alone") {
   Exported run;
   run.write("export/metrics.csv/file", "a folder in the place of the file");
-  Exports exports = run.make({"csv", "prometheus"});
-  exports.write(std::array{train_record(1, 2.5)});
-  exports.write(std::array{train_record(2, 2)});
-  CHECK(exports.summary() == "exported 2 records to csv (2 lost), prometheus");
-  CHECK(exports.lost_some());
+  CHECK(run.run({"csv", "prometheus"}) == Lines{"exported 2 records to csv (2 lost), prometheus"});
+  CHECK(run.lost_some);
   REQUIRE(run.warnings.size() == 1);
   CHECK(run.warnings[0].starts_with("export to csv: " + run.file("export/metrics.csv") +
                                     ": cannot be opened: Is a directory"));
   CHECK(run.warnings[0].ends_with("; training goes on without it"));
   CHECK(std::filesystem::exists(run.path / "export" / "scaletrain_run.prom"));
-  std::filesystem::remove_all(run.path / "export" / "metrics.csv");
-  exports.write(std::array{train_record(3, 1.5)});
-  CHECK(exports.summary() == "exported 3 records to csv (2 lost), prometheus");
 }
 
 TEST_CASE("a picture that cannot be exported is a warning and counts as lost") {
   Exported run;
   run.write("media/broken.png/file", "a folder in the place of the picture");
-  Exports exports = run.make({"tensorboard", "csv"});
-  exports.write_picture({.name = "train/batch", .file = "broken.png", .captions = {}});
-  exports.write_histograms({.all = {}});
-  CHECK(exports.summary() == "exported 0 records to tensorboard (1 lost), csv");
+  run.write("media/right.png", "a picture");
+  const auto line = [](const std::string& file) {
+    return R"({"name":"train/batch","file":")" + file +
+           R"(","attempt":0,"step":1,"time":100.5,"columns":1,"captions":[]})" + "\n";
+  };
+  run.write("media/index.jsonl", line("broken.png") + line("right.png"));
+  run.write("histograms.jsonl",
+            "{\"attempt\":0,\"step\":2,\"time\":101.5,\"histograms\":{\"weights/w\":"
+            "{\"min\":0,\"max\":1,\"sum\":1,\"sum_squares\":1,\"counts\":[2]}}}\n");
+  CHECK(run.run({"tensorboard", "csv"}) ==
+        Lines{"exported 2 records to tensorboard (1 lost), csv"});
   REQUIRE(run.warnings.size() == 1);
   CHECK(run.warnings[0].starts_with("export to tensorboard: "));
+  const auto file = std::filesystem::directory_iterator(run.path / "export" / "tensorboard");
+  const std::string events = run.read("export/tensorboard/" + file->path().filename().string());
+  CHECK(events.find("a picture") != std::string::npos);
+  CHECK(events.find("weights/w") != std::string::npos);
 }
 
-TEST_CASE("a file that is read from its beginning again is exported anew") {
+TEST_CASE("events of this job are sent, or those that were chosen") {
   Exported run;
-  Exports exports = run.make({"csv"});
-  exports.write(std::array{train_record(1, 2.5)});
-  exports.begin_again();
-  exports.write(std::array{train_record(1, 3.5)});
-  CHECK(exports.summary() == "exported 1 record to csv");
-  CHECK(run.read("export/metrics.csv") ==
-        "event,split,attempt,step,loss,time\ntrain,,0,1,3.5,100.5\n");
+  EventOptions events{.webhook = "",
+                      .command = "echo $SCALETRAIN_EVENT >> '" + run.file("out") + "'",
+                      .names = {},
+                      .journal_from = 30};  // bytes of the first line: of an earlier job
+  CHECK(run.run({}, events) == Lines{"sent 2 events to on_event"});
+  CHECK(run.read("out") == "start\nend\n");
+  events.names = {"end"};
+  CHECK(run.run({}, events) == Lines{"sent 1 event to on_event"});
+  CHECK(run.read("out") == "start\nend\nend\n");
+  events.command = "exit 1";
+  CHECK(run.run({}, events) == Lines{"sent 1 event to on_event (1 lost)"});
+  CHECK(run.warnings ==
+        Lines{"events to on_event: log.on_event: ended with exit code 1 for the event end; the "
+              "event is lost, and training goes on"});
+}
+
+TEST_CASE("an unknown tracker is refused before anything is written") {
+  Exported run;
+  CHECK_THROWS_AS(run.run({"csv", "excel"}), core::UsageError);
+  CHECK_FALSE(std::filesystem::exists(run.path / "export"));
 }
 
 }  // namespace scaletrain::track

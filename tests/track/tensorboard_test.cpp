@@ -79,11 +79,11 @@ TEST_CASE("pictures, their captions and histograms are events of their step and 
                   .captions = {"cat", "dog|wolf", "fox"}};
   const Histograms histograms{
       .attempt = 1, .step = 2, .time = 101.5, .all = {{.name = "weights/w", .counts = {1}}}};
-  exporter->write_picture(picture);
-  exporter->write_histograms(histograms);
-  exporter->write_picture(picture);  // its step is not repeated
+  exporter->write_pictures(std::array{picture});
+  exporter->write_histograms(std::array{histograms});
+  exporter->write_pictures(std::array{picture});  // its step is not repeated
   picture.step = 2;
-  exporter->write_picture(picture);  // the later attempt began with this step
+  exporter->write_pictures(std::array{picture});  // the later attempt began with this step
   exporter->finish();
   const std::vector<std::string> events = event_messages(folder.read(event_file(folder.path)));
   REQUIRE(events.size() == 9);
@@ -102,11 +102,13 @@ TEST_CASE("a picture that was removed is left out, and one that cannot be read i
   const test::TemporaryFolder folder;
   folder.write("media/broken.png/file", "a folder in the place of the picture");
   const auto exporter = make_tensorboard({.run = folder.path, .name = "run"});
-  exporter->write_picture({.name = "val/worst", .file = "removed.png", .captions = {}});
+  const auto write = [&exporter](const std::string& file) {
+    exporter->write_pictures(
+        std::array{Picture{.name = "val/worst", .file = file, .captions = {}}});
+  };
+  write("removed.png");
   CHECK(event_messages(folder.read(event_file(folder.path))).size() == 1);  // the version
-  CHECK_THROWS_AS(
-      exporter->write_picture({.name = "val/worst", .file = "broken.png", .captions = {}}),
-      core::Error);
+  CHECK_THROWS_AS(write("broken.png"), core::Error);
 }
 
 }  // namespace scaletrain::track

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/track/run_config.h"
 #include "tests/temporary_folder.h"
 #include "tests/track/records.h"
 
@@ -48,13 +49,6 @@ JsonByKey row_of(int step, const std::string& loss) {
 
 }  // namespace
 
-TEST_CASE("a run ID is decided by the name and the first record of a run") {
-  const std::string id = wandb_run_id("run", train_record(1, 2));
-  CHECK(id == "00000064157c138f");  // Python: zlib.crc32(b"run 100.5")
-  CHECK(id == wandb_run_id("run", train_record(3, 4)));
-  CHECK(id != wandb_run_id("other", train_record(1, 2)));
-}
-
 TEST_CASE("the configuration is the recipe without what is secret in URLs") {
   const auto recipe = nlohmann::ordered_json::parse(
       R"({"steps": 8, "data": {"train": {"shards": ["https://me:word@host/a.tar?sig=1"]}}})");
@@ -72,7 +66,7 @@ TEST_CASE("each attempt is an offline run of its own with the same run ID") {
   exporter->write(std::array{train_record(1, 2.5), eval_record(1, 0.5), train_record(2, 2)});
   exporter->write(std::array{train_record(2, 1, 1), train_record(9, 9)});
   exporter->finish();
-  const std::string id = wandb_run_id("run", train_record(1, 2.5));
+  const std::string id = run_key("run", train_record(1, 2.5));
   const std::vector<std::string> names = offline_runs(folder.path);
   REQUIRE(names == std::vector<std::string>{"offline-run-19700101_000140-" + id,
                                             "offline-run-19700101_000141-" + id});
@@ -107,7 +101,7 @@ TEST_CASE("a run that did not finish has exit code 1, and NaN stays NaN") {
   exporter->finish();
   const std::string file = contents(folder, offline_runs(folder.path).at(0));
   const WandbRun run{
-      .id = wandb_run_id("run", record), .name = "run", .start_time = 100.5, .starting_step = 1};
+      .id = run_key("run", record), .name = "run", .start_time = 100.5, .starting_step = 1};
   CHECK(file == file_of({wandb_header_record(1), wandb_run_record(2, run),
                          wandb_history_record(3, 1, row_of(1, "NaN")),
                          wandb_summary_record(4, row_of(1, "NaN")), wandb_exit_record(5, 1, 0),

@@ -69,6 +69,8 @@ TypePtr run_name(std::string& value);  // letters, digits, '.', '_', '-': names 
 TypePtr text(std::string& value, std::string phrase);
 // One text or a list of them, none of them empty; an empty vector stands for no list.
 TypePtr texts(std::vector<std::string>& value, std::string phrase);
+// One value of an enumeration or a list of different ones; an empty vector stands for no list.
+TypePtr names(std::vector<std::string>& value, NamedValues allowed);
 TypePtr numbers(std::vector<double>& value, std::size_t count, Range range);
 TypePtr numbers(std::vector<double>& value, Range range);  // any count but 0; none where left out
 // One number or a list of different ones, never empty; one alone is written as a number.

@@ -13,9 +13,29 @@
 
 namespace scaletrain::recipe {
 
-// Names that log.to accepts; lib/track/exporters.h has a row for each.
-inline constexpr std::array<std::string_view, 4> kTrackers{"tensorboard", "csv", "prometheus",
-                                                           "wandb"};
+struct LogChoice {
+  std::string_view name, help;
+};
+
+// Values of log.to; lib/track/exporters.h has a row for each.
+inline constexpr std::array kTrackers{
+    LogChoice{"tensorboard", "Event files of TensorBoard."},
+    LogChoice{"csv", "One table with a row for each record."},
+    LogChoice{"prometheus", "Newest values, as a textfile and on log.port."},
+    LogChoice{"wandb", "Offline runs of Weights & Biases."},
+    LogChoice{"mlflow", "Run on the server that MLFLOW_TRACKING_URI names."},
+    LogChoice{"trackio", "SQLite file of trackio."},
+    LogChoice{"mlperf", "Lines \":::MLLOG\" of MLPerf Training."},
+};
+
+// Values of log.events; lib/track/events/event.h makes them of the journal.
+inline constexpr std::array kEvents{
+    LogChoice{"start", "The job has started."},
+    LogChoice{"checkpoint", "A checkpoint was saved."},
+    LogChoice{"restart", "The job starts again after a failure or a change of its nodes."},
+    LogChoice{"failure", "A rank or a node has failed."},
+    LogChoice{"end", "The job has finished, failed for good or was stopped."},
+};
 
 struct Log {
   Duration every{Duration::Unit::kSteps, 10};
@@ -24,6 +44,9 @@ struct Log {
   std::string textfile_folder = {};         // Prometheus textfiles, absolute; "": RUN/export
   std::optional<bool> images = {};          // nullopt: if a tracker shows images
   std::optional<Duration> histograms = {};  // in steps or epochs; nullopt: none
+  std::string webhook = {};                 // URL or "env:NAME"; "": none
+  std::string on_event = {};                // shell command; "": none
+  std::vector<std::string> events{};        // sent to webhook and on_event; empty: all
 
   // True if rank 0 writes pictures of the first batch and of the worst errors.
   bool writes_images() const;

@@ -22,4 +22,14 @@ TEST_CASE("a key chosen from values has their help texts") {
   CHECK(type->phrase() == R"(one of: "stop", "continue")");
 }
 
+TEST_CASE("one name or several are chosen from values") {
+  std::vector<std::string> value{"a"};
+  const TypePtr type = names(value, {"a", "b"});
+  CHECK(type->phrase() == "one of: \"a\", \"b\", or a list of them");
+  CHECK(type->write().dump() == R"(["a"])");
+  CHECK(type->schema().dump() ==
+        R"({"anyOf":[{"enum":["a","b"]},)"
+        R"({"type":"array","items":{"enum":["a","b"]},"uniqueItems":true}]})");
+}
+
 }  // namespace scaletrain::recipe

@@ -22,11 +22,45 @@ TEST_CASE("trackers are a name or a list of names, and none by default") {
 }
 
 TEST_CASE("a tracker that is unknown or there twice is refused") {
+  const std::string allowed =
+      "one of: \"tensorboard\", \"csv\", \"prometheus\", \"wandb\", \"mlflow\", \"trackio\", "
+      "\"mlperf\", or a list of them";
   CHECK(error_of(minimal_recipe(), {"log.to=excel"}) ==
-        "--set log.to: \"excel\" is not a tracker\n"
-        "  use \"tensorboard\", \"csv\", \"prometheus\" or \"wandb\"");
+        "--set log.to: \"excel\" is not a choice here\n  use " + allowed);
   CHECK(error_of(minimal_recipe(), {R"(log.to=["csv", "csv"])"}) ==
-        "--set log.to: \"csv\" is there twice\n  name each tracker once");
+        "--set log.to: /log/to/1: \"csv\" is there twice\n  name it once");
+}
+
+TEST_CASE("an editor completes the names of trackers and events") {
+  const std::string schema = json_schema();
+  for (const char* const name : {"trackio", "mlperf", "restart"}) {
+    CHECK(schema.find("\"" + std::string(name) + "\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("events go to a URL, to the one in a variable, or to a command") {
+  const Log log = parse_recipe(minimal_recipe(), "r.json",
+                               {"log.webhook=env:HOOK", "log.on_event=cat >> events",
+                                R"(log.events=["failure", "end"])"})
+                      .log;
+  CHECK(log.webhook == "env:HOOK");
+  CHECK(log.on_event == "cat >> events");
+  CHECK(log.events == std::vector<std::string>{"failure", "end"});
+  CHECK(parse_recipe(minimal_recipe(), "r.json", {"log.webhook=https://host/hook"}).log.webhook ==
+        "https://host/hook");
+}
+
+TEST_CASE(
+    "a webhook that is no URL or carries a secret, and events without a receiver, are refused") {
+  CHECK(error_of(minimal_recipe(), {"log.webhook=host/hook"}) ==
+        "--set log.webhook: is not a URL\n"
+        "  use https://..., or env:NAME for the contents of an environment variable");
+  CHECK(error_of(minimal_recipe(), {"log.webhook=https://me:word@host/hook"}) ==
+        "--set log.webhook: carries a secret, which would be stored with the run\n"
+        "  put the URL into an environment variable and use env:NAME");
+  CHECK(error_of(minimal_recipe(), {"log.events=end"}) ==
+        "--set log.events: is for log.webhook and log.on_event\n"
+        "  add one of them, or leave the events out");
 }
 
 TEST_CASE("a port and a folder for textfiles need Prometheus") {
