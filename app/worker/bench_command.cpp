@@ -83,12 +83,12 @@ int run_bench(int argc, char** argv, const Models& models) {
 
   const core::WorkerEnv env = core::read_worker_env();
   if (env.world_size > 1) core::set_log_prefix(fmt::format("[rank {}] ", env.rank));
-  try {
+  return run_translated(env.rank, [&] {
     recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
     if (what == "exposed") {
       const Json answer = alone.measure(std::move(recipe), steps, models);
       core::write_durably(core::system_disk(), out, answer.dump() + "\n");
-      return 0;
+      return;
     }
     const bool memory = what == "memory";
     const train::BeforeData find_batch = [&](train::Run& run) {
@@ -99,14 +99,7 @@ int run_bench(int argc, char** argv, const Models& models) {
                : train::measure_speed(std::move(recipe), env, steps, models.factories, find_batch);
     const Json answer = cost_json(cost, memory);
     if (env.rank == 0) core::write_durably(core::system_disk(), out, answer.dump() + "\n");
-  } catch (const core::Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const auto ours = translate(error, env.rank);
-    core::log_line(ours->what());
-    return static_cast<int>(ours->exit_code());
-  }
-  return 0;
+  });
 }
 
 }  // namespace scaletrain::app

@@ -12,7 +12,6 @@
 
 #include "app/worker/torch_error.h"
 #include "lib/core/disk/disk.h"
-#include "lib/core/log.h"
 #include "lib/core/text/command_line.h"
 #include "lib/recipe/load.h"
 #include "lib/train/simulate/job_plan.h"
@@ -103,23 +102,30 @@ double state_bytes(const train::RankPlan& rank) {
                              rank.averages);
 }
 
+// FLOPs of rank 0 for one micro-batch.
+double micro_batch_flops(const train::JobPlan& job) {
+  const train::StepFlops& flops = job.ranks.front().flops;
+  return (flops.forward + flops.backward + flops.recomputed) /
+         static_cast<double>(job.batch.accumulate);
+}
+
 // True if rank 0's steps can be taken here in about a minute and `most_bytes` of memory.
 bool can_measure(const train::JobPlan& job, double most_bytes) {
-  constexpr double kMostFlops = 1e12;  // of a step with 8 samples
-  const train::RankPlan& rank = job.ranks.front();
-  const double samples = static_cast<double>(job.batch.per_device * job.batch.accumulate);
-  const double flops = rank.flops.forward + rank.flops.backward + rank.flops.recomputed;
-  return job.mesh.size(core::Axis::kPipe) == 1 && state_bytes(rank) <= most_bytes &&
-         flops / samples * 8 <= kMostFlops;
+  constexpr double kMostFlops = 2e12;
+  return job.mesh.size(core::Axis::kPipe) == 1 && state_bytes(job.ranks.front()) <= most_bytes &&
+         micro_batch_flops(job) <= kMostFlops;
 }
 
 // Peak bytes by kind of rank 0's step; null for a recipe that a CPU cannot run.
 Json measured_json(const recipe::Recipe& recipe, int ranks_per_node, const train::JobPlan& job,
                    const Models& models) {
   try {
-    const train::StepMemoryUse use = train::predict_step_memory(
-        recipe, {.rank = 0, .world_size = job.mesh.world_size(), .ranks_per_node = ranks_per_node},
-        models.factories);
+    constexpr double kFewFlops = 5e10;  // about a second on a core
+    const dist::FakeJob rank_0{
+        .rank = 0, .world_size = job.mesh.world_size(), .ranks_per_node = ranks_per_node};
+    const auto measure = micro_batch_flops(job) <= kFewFlops ? train::measure_step_memory
+                                                             : train::predict_step_memory;
+    const train::StepMemoryUse use = measure(recipe, rank_0, models.factories);
     Json bytes;
     for (std::size_t kind = 0; kind < units::kMemoryKinds; ++kind) {
       bytes[units::kMemoryKindNames.at(kind)] = use.peak.bytes.at(kind);
@@ -155,7 +161,7 @@ int run_layout(int argc, char** argv, const Models& models) {
   app.add_option("--threads", threads, "of each rank, for what is measured");
   app.add_option("--out", out, "where the answer is written")->required();
   if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
-  try {
+  return run_translated(0, [&] {
     const recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
     const train::JobPlan job = train::plan_job(recipe, ranks, models.factories);
     Json json = job_json(job, ranks_per_node);
@@ -165,14 +171,7 @@ int run_layout(int argc, char** argv, const Models& models) {
       add_measured(recipe, ranks_per_node, measure_mb * kMega, job, models, json);
     }
     core::write_durably(core::system_disk(), out, json.dump() + "\n");
-  } catch (const core::Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const auto ours = translate(error, 0);
-    core::log_line(ours->what());
-    return static_cast<int>(ours->exit_code());
-  }
-  return 0;
+  });
 }
 
 }  // namespace scaletrain::app

@@ -1,13 +1,10 @@
 #include "app/worker/model_command.h"
 
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "app/worker/torch_error.h"
-#include "lib/core/error.h"
-#include "lib/core/log.h"
 #include "lib/core/text/command_line.h"
 #include "lib/recipe/load.h"
 #include "lib/train/simulate/model_check.h"
@@ -23,17 +20,10 @@ int run_model(int argc, char** argv, const Models& models) {
   app.add_option("--set", overrides, "KEY=VALUE, repeatable")->allow_extra_args(false);
   app.add_option("--ranks", ranks, "of the job")->required();
   if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
-  try {
+  return run_translated(0, [&] {
     train::check_model(recipe::load_recipe(recipe_path, overrides, models.catalog), ranks,
                        models.factories);
-  } catch (const core::Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const auto ours = translate(error, 0);
-    core::log_line(ours->what());
-    return static_cast<int>(ours->exit_code());
-  }
-  return 0;
+  });
 }
 
 }  // namespace scaletrain::app

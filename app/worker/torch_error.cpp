@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "lib/core/log.h"
 #include "lib/core/thread_limit.h"
 #include "lib/dist/out_of_memory.h"
 
@@ -20,6 +21,19 @@ std::unique_ptr<core::Error> translate(const std::exception& error, int rank) {
                                          core::kMoreThreads);
   }
   return std::make_unique<core::InternalError>(place, text);
+}
+
+int run_translated(int rank, const std::function<void()>& body) {
+  try {
+    body();
+    return 0;
+  } catch (const core::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto ours = translate(error, rank);
+    core::log_line(ours->what());
+    return static_cast<int>(ours->exit_code());
+  }
 }
 
 }  // namespace scaletrain::app

@@ -164,16 +164,16 @@ void Leader::note_lost(LostReplica lost) {
 }
 
 // Notes the replicas lost with this lost node; true if the round goes on without them.
-bool Leader::outlives(Peer& peer) {
-  if (peer.is_outlived || state_.phase != Phase::kRunning) return peer.is_outlived;
+bool Leader::tolerates_loss(Peer& peer) {
+  if (peer.is_tolerated || state_.phase != Phase::kRunning) return peer.is_tolerated;
   Failure failure{.host = peer.join.candidate.host, .node = peer.rank, .rank = -1};
   failure.status.code = static_cast<int>(core::ExitCode::kTemporary);
   failure.cause = peer.lost;
   for (const int number : options_.lost_with(peer.rank)) {
     note_lost({.round = state_.round, .number = number, .failure = failure});
-    peer.is_outlived = true;
+    peer.is_tolerated = true;
   }
-  return peer.is_outlived;
+  return peer.is_tolerated;
 }
 
 // True if all remaining nodes of the last round are present; the last call is for others.
@@ -250,7 +250,7 @@ void Leader::watch_round(SteadyTime now) {
                         peer.report->outcome == Outcome::kFailed);
     }
     // One that is lost after its workers succeeded has done its part.
-    if (!peer.lost.empty() && !peer.report && !outlives(peer)) {
+    if (!peer.lost.empty() && !peer.report && !tolerates_loss(peer)) {
       return stop_round(fmt::format("{}: {}", named(peer), peer.lost), true);
     }
   }

@@ -60,7 +60,7 @@ class Leader {
   bool stops_round(const Peer& peer) const;
   void hand_over(core::SteadyTime now);
   void note_lost(LostReplica lost);
-  bool outlives(Peer& peer);
+  bool tolerates_loss(Peer& peer);
   void try_to_form(core::SteadyTime now);
   bool nobody_is_missing() const;
   void form(int nodes, core::SteadyTime now);

@@ -1,4 +1,4 @@
-// What a leader knows of its job and asks of it.
+// Options of a leader: the terms of the job, limits and callbacks into the job.
 #pragma once
 
 #include <functional>

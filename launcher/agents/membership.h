@@ -19,9 +19,9 @@ struct Peer {
   core::SteadyTime alive{};              // when the last was seen
   std::chrono::milliseconds silence{0};  // how long none of its workers had beaten then
   core::SteadyTime joined{};
-  int rank = -1;             // its node's rank in the current round; -1: it waits
-  std::string lost;          // why it is gone; "": it is there
-  bool is_outlived = false;  // it is gone, and its round goes on
+  int rank = -1;              // its node's rank in the current round; -1: it waits
+  std::string lost;           // why it is gone; "": it is there
+  bool is_tolerated = false;  // it is gone, and its round goes on
   std::optional<Report> report;
   int arrival = 0;  // position of its report among the round's
   core::SteadyTime reported{};

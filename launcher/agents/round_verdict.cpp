@@ -44,7 +44,7 @@ std::optional<RoundDecision> RoundVerdict::decide(SteadyTime round_start, Steady
 }
 
 Judgement RoundVerdict::judgement(std::vector<const Peer*> members) const {
-  std::erase_if(members, [](const Peer* peer) { return peer->is_outlived && !peer->report; });
+  std::erase_if(members, [](const Peer* peer) { return peer->is_tolerated && !peer->report; });
   std::stable_sort(members.begin(), members.end(), [](const Peer* a, const Peer* b) {
     return std::make_pair(!a->report, a->arrival) < std::make_pair(!b->report, b->arrival);
   });

@@ -150,7 +150,7 @@ core::ExitCode verify(const CheckpointArguments& arguments) {
 void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& words,
                              int& exit_status) {
   CLI::App* const checkpoint = app.add_subcommand(
-      "checkpoint", "Show what a checkpoint holds, check, compare, average, export or import");
+      "checkpoint", "Inspect, verify, compare, average, export or import checkpoints");
   checkpoint->require_subcommand(1);
   const auto arguments = std::make_shared<CheckpointArguments>();
 

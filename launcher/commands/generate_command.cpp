@@ -16,7 +16,7 @@ namespace scaletrain::launcher {
 void add_generate_command(CLI::App& app, const std::vector<std::string>& words, int& exit_status) {
   const auto asked = std::make_shared<recipe::Generation>();
   CLI::App* const command =
-      app.add_subcommand("generate", "Continue a text by a language model's checkpoint");
+      app.add_subcommand("generate", "Generate text with a language model's checkpoint");
   recipe::add_generation_flags(*command, *asked);
   // The arguments are checked by now; the worker parses them once more.
   command->callback([asked, &words, &exit_status] {

@@ -73,7 +73,7 @@ int check(const RecipeArguments& arguments) {
 }  // namespace
 
 void add_recipe_commands(CLI::App& app, int& exit_status) {
-  CLI::App* const recipe = app.add_subcommand("recipe", "Check a recipe, or explain recipes");
+  CLI::App* const recipe = app.add_subcommand("recipe", "Check, show and create recipes");
   recipe->require_subcommand(1);
   const auto arguments = std::make_shared<RecipeArguments>();
 

@@ -52,7 +52,7 @@ void show_status(const StatusArguments& arguments) {
 void add_status_command(CLI::App& app, int& exit_status) {
   const auto arguments = std::make_shared<StatusArguments>();
   CLI::App* const command =
-      app.add_subcommand("status", "How a run is: ranks, steps, speed, checkpoint, time left");
+      app.add_subcommand("status", "Show the status of a run: ranks, steps, speed, checkpoint");
   command->add_option("RUN", arguments->run, "Run folder.")->required()->type_name("RUN");
   command->add_flag("--json", arguments->as_json, "Print one JSON object instead of text.");
   command->add_flag("--watch", arguments->watch,

@@ -11,7 +11,7 @@
 namespace scaletrain::launcher {
 using std::chrono::milliseconds;
 
-std::optional<int> wait_or_hear(StopSignals& signals, milliseconds time, int fd) {
+std::optional<int> wait_for_signal(StopSignals& signals, milliseconds time, int fd) {
   std::array<pollfd, 2> watched{pollfd{signals.fd(), POLLIN, 0}, pollfd{fd, POLLIN, 0}};
   poll(watched.data(), watched.size(), time.count() == 0 ? -1 : static_cast<int>(time.count()));
   return signals.next();
@@ -61,7 +61,7 @@ int run_job(const Job& job, const Placement& placement, const RestartLimits& lim
     core::log("{}", report);
     if (!wait) return job.rules.exit_status(*failure);
     if (wait->count() == 0) continue;
-    if (const std::optional<int> signal = wait_or_hear(signals, *wait)) {
+    if (const std::optional<int> signal = wait_for_signal(signals, *wait)) {
       return job.ending.stopped({.workers = {}, .stop_signal = *signal});
     }
   }

@@ -68,7 +68,7 @@ class AttemptMaker {
   virtual AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) = 0;
   // Called with the replicas lost so far on all nodes, this one included. Returns the local ranks
   // that must be evicted with them.
-  virtual std::vector<int> hear_lost(const std::vector<LostReplica>&) { return {}; }
+  virtual std::vector<int> note_lost(const std::vector<LostReplica>&) { return {}; }
   // Returns the replicas that are lost with a node of the attempt; {}: the other nodes cannot
   // continue. May be called by another thread.
   virtual std::vector<int> lost_with(int node) const {
@@ -115,7 +115,8 @@ struct Job {
 
 // Waits for at most `time` (0: no limit) until `fd` (-1: none) is readable. Returns a stop signal
 // received meanwhile.
-std::optional<int> wait_or_hear(StopSignals& signals, std::chrono::milliseconds time, int fd = -1);
+std::optional<int> wait_for_signal(StopSignals& signals, std::chrono::milliseconds time,
+                                   int fd = -1);
 
 // Runs attempts until one succeeds, is stopped or fails permanently; reports failures on standard
 // error. Returns the exit status. Throws core::Error if nothing could be started.

@@ -63,7 +63,7 @@ std::optional<Failure> failure_of(const OutcomeRules& rules, const GroupEnd& end
 bool all_succeeded(const GroupEnd& end, std::size_t workers) {
   return end.stop_signal == 0 && end.trouble.empty() && end.workers.size() == workers &&
          std::all_of(end.workers.begin(), end.workers.end(), [](const WorkerEnd& worker) {
-           return worker.status.ok() || worker.was_outlived;
+           return worker.status.ok() || worker.was_tolerated;
          });
 }
 

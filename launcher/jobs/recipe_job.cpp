@@ -157,8 +157,8 @@ void RecipeJob::write_start(const Attempt& attempt, const std::string& checkpoin
   folder_.write_event("attempt_started", fields);
 }
 
-std::vector<int> RecipeJob::hear_lost(const std::vector<LostReplica>& lost) {
-  return replicas_.hear(lost);
+std::vector<int> RecipeJob::note_lost(const std::vector<LostReplica>& lost) {
+  return replicas_.note_losses(lost);
 }
 
 void RecipeJob::attempt_ended(const GroupEnd& /*end*/, const std::vector<WorkerPlan>& /*plans*/) {
@@ -204,7 +204,7 @@ int RecipeJob::succeeded() {
 int RecipeJob::stopped(const GroupEnd& end) {
   const auto succeeded = std::count_if(
       end.workers.begin(), end.workers.end(),
-      [](const WorkerEnd& worker) { return worker.status.ok() || worker.was_outlived; });
+      [](const WorkerEnd& worker) { return worker.status.ok() || worker.was_tolerated; });
   // The last step was under way.
   if (succeeded == placement_.nproc) return RecipeJob::succeeded();
   write_stop(end);
@@ -213,7 +213,7 @@ int RecipeJob::stopped(const GroupEnd& end) {
   if (!lost.empty()) core::log("lost before: {}", lost.text());
   const auto killed =
       std::count_if(end.workers.begin(), end.workers.end(), [](const WorkerEnd& worker) {
-        return worker.status.signal == SIGKILL && !worker.was_outlived;
+        return worker.status.signal == SIGKILL && !worker.was_tolerated;
       });
   if (killed > 0) {
     core::log("{} {} had finished", core::counted(killed, "worker"),

@@ -37,7 +37,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   std::string memory(const std::vector<std::string>& addresses) override;
   std::string make_plan(const Attempt& attempt) override;
   AttemptPlan plan_attempt(const Attempt& attempt, const StoreSocket& store) override;
-  std::vector<int> hear_lost(const std::vector<LostReplica>& lost) override;
+  std::vector<int> note_lost(const std::vector<LostReplica>& lost) override;
   std::vector<int> lost_with(int node) const override { return replicas_.on_node(node); }
   bool is_done() const override { return folder_.is_finished_now(); }
   void attempt_ended(const GroupEnd& end, const std::vector<WorkerPlan>& plans) override;

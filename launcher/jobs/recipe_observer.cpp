@@ -53,7 +53,7 @@ std::optional<Hang> RecipeObserver::watch(const std::vector<RunningWorker>& runn
   }
   const auto replica_of = [this](int rank) { return job_.replicas.of(rank); };
   std::optional<Hang> hang =
-      job_.replicas.are_apart() ? watch_.judge(views, replica_of) : watch_.judge(views);
+      job_.replicas.are_decoupled() ? watch_.judge(views, replica_of) : watch_.judge(views);
   if (!hang) return std::nullopt;
   const std::filesystem::path file =
       job_.folder.attempt_logs() / fmt::format("hang_{}.txt", placement_.node_rank);
@@ -64,15 +64,16 @@ std::optional<Hang> RecipeObserver::watch(const std::vector<RunningWorker>& runn
 }
 
 bool RecipeObserver::tolerates_loss(const WorkerEnd& end) {
-  return job_.replicas.may_be_lost(end, last_seen(end));
+  return job_.replicas.tolerates_loss(end, last_seen(end));
 }
 
 std::vector<int> RecipeObserver::evicted_with(const WorkerEnd& end) {
-  return job_.replicas.go_with(end, last_seen(end));
+  return job_.replicas.evicted_with(end, last_seen(end));
 }
 
 void RecipeObserver::loss_tolerated(const WorkerEnd& end, const std::optional<Hang>& hang) {
-  const std::optional<LostReplica> lost = job_.replicas.lose(end, plans_, hang, last_seen(end));
+  const std::optional<LostReplica> lost =
+      job_.replicas.note_own_loss(end, plans_, hang, last_seen(end));
   if (lost && report_lost_) report_lost_(*lost);
 }
 

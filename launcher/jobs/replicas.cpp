@@ -38,26 +38,27 @@ void Replicas::train() {
   train_ = true;
 }
 
-bool Replicas::are_apart() const { return recipe::replicas_are_apart(recipe_); }
+bool Replicas::are_decoupled() const { return recipe::replicas_are_apart(recipe_); }
 
-bool Replicas::may_be_lost(const WorkerEnd& end, const LastSeen& seen) const {
-  if (!are_apart() || of(end.rank) == 0 || seen.step == 0 || seen.lost_rank_0) return false;
+bool Replicas::tolerates_loss(const WorkerEnd& end, const LastSeen& seen) const {
+  if (!are_decoupled() || of(end.rank) == 0 || seen.step == 0 || seen.lost_rank_0) return false;
   const bool has_failed = !was_asked_to_stop(end) || seen.has_verdict;  // such as: lost a peer
   return has_failed || recipe_.sync.name != "diloco";
 }
 
-std::vector<int> Replicas::go_with(const WorkerEnd& end, const LastSeen& seen) const {
+std::vector<int> Replicas::evicted_with(const WorkerEnd& end, const LastSeen& seen) const {
   if (was_asked_to_stop(end) && !seen.has_verdict) return {};
   std::vector<int> ranks = here(mesh_.replica_group(end.rank));
   std::erase(ranks, end.rank);
   return ranks;
 }
 
-std::optional<LostReplica> Replicas::lose(const WorkerEnd& end,
-                                          const std::vector<WorkerPlan>& plans,
-                                          const std::optional<Hang>& hang, const LastSeen& seen) {
+std::optional<LostReplica> Replicas::note_own_loss(const WorkerEnd& end,
+                                                   const std::vector<WorkerPlan>& plans,
+                                                   const std::optional<Hang>& hang,
+                                                   const LastSeen& seen) {
   GroupEnd group{.workers = {end}, .hang = hang};
-  group.workers.front().was_outlived = false;
+  group.workers.front().was_tolerated = false;
   LostReplica lost{.number = of(end.rank), .failure = *first_failure(group, plans)};
   if (lost.failure.step < 0 && seen.step > 0) lost.failure.step = seen.step;
   if (placement_.nnodes > 1) lost.failure.node = placement_.node_rank;
@@ -66,7 +67,7 @@ std::optional<LostReplica> Replicas::lose(const WorkerEnd& end,
   return lost;
 }
 
-std::vector<int> Replicas::hear(const std::vector<LostReplica>& lost) {
+std::vector<int> Replicas::note_losses(const std::vector<LostReplica>& lost) {
   std::vector<int> numbers;
   std::map<int, std::pair<Failure, std::vector<int>>> nodes;  // nodes that are lost themselves
   for (const LostReplica& one : lost) {
@@ -86,7 +87,7 @@ std::vector<int> Replicas::hear(const std::vector<LostReplica>& lost) {
 
 std::vector<int> Replicas::on_node(int node) const {
   const std::lock_guard lock(mutex_);
-  if (!are_apart() || !train_) return {};
+  if (!are_decoupled() || !train_) return {};
   std::set<int> replicas;
   for (int i = 0; i < placement_.nproc; ++i) replicas.insert(of(node * placement_.nproc + i));
   if (replicas.contains(0)) return {};

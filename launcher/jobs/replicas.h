@@ -34,25 +34,26 @@ class Replicas {
   // Call at the start of an attempt, with all replicas.
   void begin(const Placement& placement);
 
-  bool are_apart() const;
+  bool are_decoupled() const;
   int of(int rank) const { return mesh_.replica(rank); }
   int count() const { return mesh_.model_copies(); }
 
   // True if the job tolerates the loss of this worker. False for rank 0's replica, which
   // coordinates, and before training, when all ranks wait for each other. A signal stops one async
   // replica or all diloco replicas.
-  bool may_be_lost(const WorkerEnd& end, const LastSeen& seen) const;
+  bool tolerates_loss(const WorkerEnd& end, const LastSeen& seen) const;
   // Returns the local ranks that are evicted with it; {} if a signal stopped it, since they then
   // exit by themselves.
-  std::vector<int> go_with(const WorkerEnd& end, const LastSeen& seen) const;
+  std::vector<int> evicted_with(const WorkerEnd& end, const LastSeen& seen) const;
 
   // Records the loss of a local worker of `plans`; `hang`: the hang for which it was killed. Logs
   // it, and returns the message for other nodes; nullopt if its replica is known to be lost.
-  std::optional<LostReplica> lose(const WorkerEnd& end, const std::vector<WorkerPlan>& plans,
-                                  const std::optional<Hang>& hang, const LastSeen& seen);
+  std::optional<LostReplica> note_own_loss(const WorkerEnd& end,
+                                           const std::vector<WorkerPlan>& plans,
+                                           const std::optional<Hang>& hang, const LastSeen& seen);
   // Takes the replicas lost so far on all nodes and logs the new ones. Returns the ranks of this
   // node that are evicted with them.
-  std::vector<int> hear(const std::vector<LostReplica>& lost);
+  std::vector<int> note_losses(const std::vector<LostReplica>& lost);
   const LostReplicas& lost() const { return lost_; }
 
   // Call when a local worker has started training: replicas are then decoupled.

@@ -60,7 +60,7 @@ struct FailedRank {
 double first_seen(const std::vector<WorkerEnd>& ends) {
   double result = 0;
   for (const WorkerEnd& end : ends) {
-    if (end.status.ok() || end.was_outlived || ended_by_us(end)) continue;
+    if (end.status.ok() || end.was_tolerated || ended_by_us(end)) continue;
     if (result == 0 || end.time < result) result = end.time;
   }
   return result;
@@ -132,7 +132,7 @@ std::optional<Failure> first_failure(const GroupEnd& end, const std::vector<Work
   std::vector<FailedRank> failed;
   const double seen = first_seen(end.workers);
   for (const WorkerEnd& worker : end.workers) {
-    if (worker.status.ok() || worker.was_outlived) continue;
+    if (worker.status.ok() || worker.was_tolerated) continue;
     const WorkerPlan* const plan = plan_of(worker, plans);
     std::optional<ErrorFile> file;
     if (plan->verdict_fd >= 0) file = read_verdict(plan->verdict_fd);

@@ -138,7 +138,7 @@ class Group {
     }
     bool failed = false;
     for (WorkerEnd& end : ends) {
-      failed = failed || (!end.status.ok() && !end.was_outlived);
+      failed = failed || (!end.status.ok() && !end.was_tolerated);
       result_.workers.push_back(std::move(end));
     }
     if (!failed) return;
@@ -148,11 +148,11 @@ class Group {
 
   void see_failed(WorkerEnd& end) {
     if (evicted_.contains(end.rank)) {
-      end.was_outlived = true;
+      end.was_tolerated = true;
       return;
     }
-    end.was_outlived = tolerates_loss(end);
-    if (!end.was_outlived) return;
+    end.was_tolerated = tolerates_loss(end);
+    if (!end.was_tolerated) return;
     report_tolerated(end);
     evict(observer_.evicted_with(end));
   }

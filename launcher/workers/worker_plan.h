@@ -47,7 +47,7 @@ struct WorkerEnd {
   double time = 0;                        // Unix seconds at which the launcher saw it
   bool was_stopped = false;               // the launcher had sent it a signal before its end
   bool was_killed = false;                // the launcher had sent SIGKILL, first or later
-  bool was_outlived = false;              // it failed, and the job continued without it
+  bool was_tolerated = false;             // it failed, and the job continued without it
   std::vector<std::string> last_lines{};  // the end of standard error, if it was relayed
 };
 

@@ -1,4 +1,4 @@
-// A function that is called again and again beside everything else.
+// Calls a function periodically on a separate thread.
 #pragma once
 
 #include <chrono>
@@ -7,9 +7,8 @@
 
 namespace scaletrain::core {
 
-// Calls `call` on a thread of its own, at once and then after every pause of `pause`, until what
-// comes back is destroyed: that waits for a call in progress, but for no pause. `call` must not
-// throw.
+// Calls `call` on a new thread, at once and then after every pause of `pause`, until the result is
+// destroyed, which waits for a running call but not for a pause. `call` must not throw.
 [[nodiscard]] std::jthread call_every(std::chrono::milliseconds pause, std::function<void()> call);
 
 }  // namespace scaletrain::core

@@ -1,5 +1,5 @@
-// A standard stream to write to without being held up by who reads it: a pipe whose reader stands
-// still, or a terminal that was stopped (Ctrl-S), must not keep a process from stopping others.
+// Writes to a standard stream without blocking: a pipe with a stalled reader, or a stopped terminal
+// (Ctrl-S), must not keep this process from its work.
 #pragma once
 
 #include <chrono>
@@ -12,22 +12,22 @@ namespace scaletrain::core {
 
 class Console {
  public:
-  // Writes to `fd`, which stays the caller's. A pipe or a terminal is opened once more, to be
-  // non-blocking: set on `fd` itself, all that share it would see the flag. If it cannot be opened
-  // again, it is asked for room before each write.
+  // Writes to `fd`, which the caller owns. A pipe or terminal is opened again to make it
+  // non-blocking, since all users of `fd` would share that flag. If it cannot be opened again, it
+  // is polled for room before each write.
   explicit Console(int fd);
 
-  // True if it leads to where standard error of this process leads.
+  // True if it is the same stream as standard error of this process.
   bool is_error_stream() const { return is_error_stream_; }
 
   int fd() const { return again_ ? again_.get() : fd_; }  // to poll for room; -1 when gone
   bool gone() const { return fd_ < 0; }
   std::size_t taken() const { return taken_; }  // bytes, since construction
 
-  // Writes as much of `text` as fits at once and returns the bytes; 0: nothing now. It is gone when
-  // nobody reads it.
+  // Writes as much of `text` as possible at once and returns the number of bytes; 0: none now. The
+  // console is gone if its reader has closed it.
   std::size_t write_some(std::string_view text);
-  // Until there is room; false where there was none for so long.
+  // Waits for room; returns false on timeout.
   bool wait(std::chrono::milliseconds time) const;
   void give_up();
 

@@ -1,4 +1,4 @@
-// Threads that the system refuses to start: which limit that is, and what a person can do.
+// Threads that the system refuses to start: names the limit and the remedy.
 #pragma once
 
 #include <exception>
@@ -11,11 +11,12 @@ inline constexpr const char* kMoreThreads =
     "raise the limit of processes and threads: ulimit -u, --pids-limit of a container, TasksMax of "
     "a service (pids.max of the cgroup)";
 
-// True if `error` is what std::thread throws, LibTorch's pools too, when the system refuses one.
+// True if `error` is the exception of std::thread or LibTorch's pools for a thread that the system
+// refused.
 bool is_thread_refusal(const std::exception& error);
 
-// Starts `count` threads at once and ends them: for pools of libraries that wait for ever, or end
-// the process, if the system refuses one. Throws std::system_error then.
+// Starts `count` threads at once and ends them; throws std::system_error if the system refuses one.
+// For libraries whose thread pools would hang or abort in that case.
 void try_threads(int count);
 
 }  // namespace scaletrain::core

@@ -19,7 +19,18 @@ struct HubConnection {
 
   // `steps` of training are done. Rank 0 opens the hub at `host`. Collective over `mesh`.
   HubConnection(std::int64_t steps, const dist::Mesh& mesh, const std::string& host,
-                const MakeRules& make_rules);
+                const MakeRules& make_rules)
+      : ranks(hub_ranks(mesh.plan())),
+        rank(hub_rank(mesh.plan(), mesh.rank())),
+        membership(std::make_shared<Membership>(ranks.replicas, steps)) {
+    std::string address;
+    if (mesh.rank() == 0) {
+      hub = std::make_unique<dist::Hub>(ranks.count(), make_rules(membership), host);
+      address = hub->address(host);
+    }
+    address = mesh.world().broadcast_text(address, 0, "address of the replica coordinator");
+    link = std::make_unique<dist::HubLink>(address, rank);
+  }
 
   bool hosts() const { return hub != nullptr; }  // true on rank 0
   int replica() const { return ranks.replica(rank); }

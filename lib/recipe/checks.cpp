@@ -133,7 +133,7 @@ void check_histograms(const Recipe& recipe, const Node& tree, Problems& problems
                "leave it out, or train without parallel.shard, pipeline, tensor and expert");
 }
 
-// What a check reads, and where it reports.
+// Input of a check, and the list that it adds mistakes to.
 struct Subject {
   const Recipe& recipe;
   const Node& tree;

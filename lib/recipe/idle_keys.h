@@ -1,7 +1,7 @@
-// Keys that somebody wrote and that change nothing, because of what other keys say.
+// Finds keys that are written but have no effect because of other keys.
 //
-// No mistakes: a sweep may set a probability to 0, and a base may say more than one recipe needs.
-// Contradictions are refused when the recipe is read (lib/recipe/checks.h).
+// These are not errors: a sweep may set a probability to 0, and a base recipe may have more keys
+// than needed. Contradictions are refused when the recipe is read (lib/recipe/checks.h).
 #pragma once
 
 #include <map>

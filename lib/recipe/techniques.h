@@ -1,5 +1,5 @@
-// Ways to train a recipe in less memory or time, each a change of its keys: what `scaletrain bench`
-// compares.
+// Techniques that reduce a recipe's memory or time, each a change of its keys, for `scaletrain
+// bench`.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct Technique {
   std::vector<std::string> overrides;  // as --set takes them
 };
 
-// The recipe as it is, then each technique that changes it alone, then those that are often used
-// together; the global batch stays the same. Leaves out techniques that `recipe` has already, or
-// could not have on `world_size` ranks.
+// Returns the unchanged recipe, each technique alone, and common combinations; the global batch
+// stays the same. Leaves out techniques that `recipe` already has, or that do not work on
+// `world_size` ranks.
 std::vector<Technique> techniques(const Recipe& recipe, int world_size = 1);
 
-// Recomputation to a budget of half of `activation_bytes`, what the activations of `recipe` take as
-// it is; nullopt where that is less than a megabyte, or the recipe could not have one.
+// Returns activation checkpointing with a budget of half of `activation_bytes`, the recipe's
+// activations; nullopt below one megabyte, or if the recipe cannot use it.
 std::optional<Technique> half_of_activations(const Recipe& recipe, std::int64_t activation_bytes);
 
 }  // namespace scaletrain::recipe

@@ -66,6 +66,12 @@ std::optional<double> convolution(Inputs inputs) {
   return 2 * static_cast<double>(x[0]) * product(w) * spatial;
 }
 
+// a is [..., k], b is [n, k].
+std::optional<double> linear_product(const Sizes& a, const Sizes& b) {
+  if (a.empty() || b.size() != 2) return std::nullopt;
+  return 2 * product(a) * static_cast<double>(b.front());
+}
+
 // q is [B, H, S, D], k is [B, H, T, D], v is [B, H, T, Dv].
 std::optional<double> attention(const Sizes& q, const Sizes& k, const Sizes& v) {
   if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
@@ -79,6 +85,8 @@ bool add(std::string_view name, Inputs inputs) {
     flops = matrix_product(sizes_at(inputs, 0), sizes_at(inputs, 1));
   } else if (name == "aten::addmm" || name == "aten::baddbmm") {
     flops = matrix_product(sizes_at(inputs, 1), sizes_at(inputs, 2));
+  } else if (name == "mkldnn::_linear_pointwise") {
+    flops = linear_product(sizes_at(inputs, 0), sizes_at(inputs, 1));
   } else if (name == "aten::convolution") {
     flops = convolution(inputs);
   } else if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") {
@@ -106,6 +114,10 @@ void end(const at::RecordFunction& /*function*/, at::ObserverContext* context) {
 }
 
 }  // namespace
+
+void announce_flops(const Flops& flops) {
+  if (counted_depth == 0) total += flops;
+}
 
 ForwardFlops::ForwardFlops()
     : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(start, end)

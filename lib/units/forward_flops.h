@@ -5,30 +5,9 @@
 
 #include <ATen/record_function.h>
 
-#include <cstdint>
+#include "lib/units/flops.h"
 
 namespace scaletrain::units {
-
-struct Flops {
-  double products = 0;   // matrix products and convolutions
-  double attention = 0;  // fused attention, as if it were not causal
-
-  // Backward of trained layers: the gradients of inputs and of weights are products as large as
-  // the forward one. Fused attention computes its scores again: five products for two.
-  double backward() const {
-    constexpr double kProducts = 2, kAttention = 2.5;
-    return kProducts * products + kAttention * attention;
-  }
-  double forward() const { return products + attention; }
-  Flops& operator+=(const Flops& other) {
-    products += other.products;
-    attention += other.attention;
-    return *this;
-  }
-  Flops operator-(const Flops& other) const {
-    return {products - other.products, attention - other.attention};
-  }
-};
 
 // Counts while it exists; one at a time on a thread.
 class ForwardFlops {

@@ -127,16 +127,6 @@ TEST_CASE(
   check_all_said(results, "true true 2");
 }
 
-TEST_CASE("rank 0 ends at once, and a rank that is slower to connect has still connected") {
-  for (const CpuExchange exchange : kExchanges) {
-    const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-      const dist::Group group = join(env, exchange);
-      return std::string("connected");  // the store goes with rank 0
-    });
-    check_all_said(results, "connected");
-  }
-}
-
 TEST_CASE("ranks that do not come are named, on every rank") {
   const auto results =
       run_ranks({.world_size = 4, .started = 2}, [](const core::WorkerEnv& env) -> std::string {

@@ -9,6 +9,7 @@
 
 #include "lib/dist/agreement.h"
 #include "lib/dist/foreign_text.h"
+#include "lib/dist/group.h"
 #include "lib/dist/numeric_names.h"
 #include "tests/dist/ranks.h"
 
@@ -54,6 +55,17 @@ TEST_CASE("a store of the launcher serves two attempts, and the second does not 
   CHECK(results[0].text == "hosted");
   CHECK(results[1].text == "new new ");
   CHECK(results[2].text == "new new ");
+}
+
+TEST_CASE("rank 0 ends at once, and a rank that is slower to connect has still connected") {
+  for (const dist::CpuExchange exchange : {dist::CpuExchange::kGloo, dist::CpuExchange::kShm}) {
+    const auto results =
+        testing::run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) -> std::string {
+          const dist::Group group(env, at::kCPU, 30s, core::Beat(), {}, exchange);
+          return "connected";  // the store goes with rank 0
+        });
+    for (const testing::RankResult& result : results) CHECK(result.text == "connected");
+  }
 }
 
 TEST_CASE("what LibTorch calls getnameinfo answers in digits and asks no resolver") {

@@ -1,9 +1,13 @@
-"""Readers of the files that exporters write: TFRecord, Protocol Buffers and .wandb, without their packages."""
+"""Readers of the files that exporters write: TensorBoard events and Weights & Biases offline runs."""
 import json
 import struct
 import zlib
 
 import crc32c
+
+
+def float32(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
 def masked_crc(data):

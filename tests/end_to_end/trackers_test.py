@@ -6,7 +6,6 @@ import math
 import os
 import re
 import signal
-import struct
 import subprocess
 import unittest
 import urllib.error
@@ -15,7 +14,7 @@ import urllib.request
 import free_port
 import peer
 from end_to_end import support
-from end_to_end.tracker_files import OfflineRun, message, tf_records
+from end_to_end.tracker_files import OfflineRun, float32, message, tf_records
 
 READ_WITH_TENSORBOARD = """
 import json, sys
@@ -78,10 +77,6 @@ def numbers(record):
         elif isinstance(value, (int, float)):
             found[name] = value
     return found
-
-
-def float32(value):
-    return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
 class TrackersTest(support.RunTestCase):

@@ -20,6 +20,14 @@ namespace scaletrain::train {
 // Called with what a part of the step does, and the value that it does that with.
 using Note = std::function<void(const char*, const at::Tensor&)>;
 
+// Replicas that all-reduce gradients in each step.
+inline local_sgd::Replicas& synchronous() {
+  static local_sgd::Replicas replicas;
+  return replicas;
+}
+
+inline recipe::Clip to_norm(double limit) { return {.norm = limit, .value = {}, .adaptive = {}}; }
+
 // Batch number n of reader r holds the numbers 10 r + n and 10 r + n + 1; targets by the task
 // below.
 class Counting : public data::BatchStream {

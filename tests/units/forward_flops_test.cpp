@@ -39,6 +39,16 @@ TEST_CASE("fused attention counts scores and their product with the values") {
   CHECK((flops.attention == 0 || flops.backward() == 2.5 * flops.forward()));
 }
 
+TEST_CASE("kernels that ATen does not dispatch announce their FLOPs") {
+  announce_flops({.products = 1000});  // nobody counts
+  const Flops flops = flops_of([] {
+    announce_flops({.products = 7});
+    announce_flops({.attention = 4});
+  });
+  CHECK(flops.products == 7);
+  CHECK(flops.attention == 4);
+}
+
 TEST_CASE("what is element-wise, or runs when nothing counts, is not counted") {
   const at::Tensor a = at::ones({8, 8});
   a.mm(a);

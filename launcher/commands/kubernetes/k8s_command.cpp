@@ -178,7 +178,7 @@ void add_k8s_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<K8sOptions>();
   ManifestOptions& manifest = options->manifest;
   CLI::App* const command =
-      app.add_subcommand("k8s", "Print what kubectl needs to run a recipe on Kubernetes");
+      app.add_subcommand("k8s", "Print a Kubernetes manifest that runs a recipe");
   const core::FlagGroup group(*command, "Pods");
   command->add_option("RECIPE", options->recipe, "Recipe to run.")->required();
   command->add_option("--image", manifest.image, "Container image with scaletrain on its PATH.")

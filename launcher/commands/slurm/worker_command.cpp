@@ -34,8 +34,7 @@ int run_task(const LaunchOptions& options) {
 
 void add_worker_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<LaunchOptions>();
-  CLI::App* const worker =
-      app.add_subcommand("worker", "Run one rank of a recipe as a task of Slurm's");
+  CLI::App* const worker = app.add_subcommand("worker", "Run one rank of a recipe as a Slurm task");
   add_recipe_flags(*worker, *options);
   worker
       ->add_option("--resume", options->resume,

@@ -176,7 +176,8 @@ std::string lower_extension(const fs::path& file) {
 
 std::optional<std::int64_t> training_images(const recipe::Recipe& recipe) {
   if (recipe.data.samples_per_epoch > 0) return recipe.data.samples_per_epoch;
-  return samples_of(recipe.data.train, std::numeric_limits<std::int64_t>::max());
+  return samples_of(recipe.data.train, index_choice_of(recipe),
+                    std::numeric_limits<std::int64_t>::max());
 }
 
 // An empty set is reported by the workers, with its place.

@@ -50,14 +50,14 @@ int NodesJob::run() {
     if (!session_) {
       if (const std::optional<int> status = meet()) return *status;
     }
-    if (const std::optional<int> status = live_a_round()) {
+    if (const std::optional<int> status = take_part()) {
       farewell();
       return *status;
     }
   }
 }
 
-std::optional<int> NodesJob::live_a_round() {
+std::optional<int> NodesJob::take_part() {
   std::optional<int> prepared;  // the round that this node, leading, has planned
   SteadyTime next_look = core::now() + kLookAround;
   while (true) {
@@ -81,7 +81,7 @@ std::optional<int> NodesJob::live_a_round() {
       if (give_way(view.state.generation)) return std::nullopt;
     }
     if (const std::optional<int> signal =
-            wait_or_hear(signals_, kLookAround, session_->changes_fd())) {
+            wait_for_signal(signals_, kLookAround, session_->changes_fd())) {
       return depart(*signal, stopped(*signal));
     }
   }
@@ -169,7 +169,7 @@ NodeNews NodesJob::read_news() {
   const bool is_other = view.state.round != round_;
   NodeNews news{.stop = !view.lost.empty() || is_other || view.state.phase != Phase::kRunning,
                 .peer_lost = !view.lost.empty() || view.state.failed};
-  if (!is_other) news.evicted = job_.attempts.hear_lost(view.state.lost);
+  if (!is_other) news.evicted = job_.attempts.note_lost(view.state.lost);
   return news;
 }
 
@@ -200,7 +200,7 @@ std::optional<int> NodesJob::await_verdict(const GroupEnd& end) {
       return lose_store(view);
     }
     if (const std::optional<int> signal =
-            wait_or_hear(signals_, kLookAround, session_->changes_fd())) {
+            wait_for_signal(signals_, kLookAround, session_->changes_fd())) {
       return depart(*signal, stopped(*signal));
     }
   }
@@ -209,7 +209,7 @@ std::optional<int> NodesJob::await_verdict(const GroupEnd& end) {
 std::optional<int> NodesJob::conclude(const Verdict& verdict, const GroupEnd& end) {
   failure_.reset();
   if (const JobState state = session_->view().state; state.round == round_) {
-    job_.attempts.hear_lost(state.lost);
+    job_.attempts.note_lost(state.lost);
   }
   std::string text = verdict.text;
   const std::string restart = verdict.failure || text.empty() ? "starting again" : text;

@@ -62,7 +62,7 @@ class NodesJob : public NodeLink {
   void farewell();
 
   // Runs a round, from waiting for a rank to the verdict. Returns the exit status after the last.
-  std::optional<int> live_a_round();
+  std::optional<int> take_part();
   // Logs once why a round waits, or why it continues without this node.
   void report_waiting(const Session::View& view);
   Attempt attempt_of(const Session::View& view) const;

@@ -35,7 +35,8 @@ std::optional<int> NodesJob::meet() {
                       rendezvous_.why()),
           "check that the first node is up and can be reached at the address that was given");
     }
-    if (const std::optional<int> signal = wait_or_hear(signals_, kRetry)) return stopped(*signal);
+    if (const std::optional<int> signal = wait_for_signal(signals_, kRetry))
+      return stopped(*signal);
   }
 }
 
@@ -153,7 +154,7 @@ int NodesJob::depart(int signal, int status) {
     session_->clear_changes();
     const Session::View view = session_->view();
     if (!view.leads || view.finished || !view.lost.empty()) break;
-    if (wait_or_hear(signals_, kLookAround, session_->changes_fd())) break;
+    if (wait_for_signal(signals_, kLookAround, session_->changes_fd())) break;
   }
   while (const std::optional<Verdict> verdict = session_->take_verdict()) {
     if (verdict->again) continue;
@@ -167,7 +168,7 @@ void NodesJob::farewell() {
     session_->clear_changes();
     const Session::View view = session_->view();
     if (!view.leads || !view.ended || view.finished || !view.lost.empty()) return;
-    wait_or_hear(signals_, kLookAround, session_->changes_fd());
+    wait_for_signal(signals_, kLookAround, session_->changes_fd());
   }
 }
 

@@ -1,9 +1,9 @@
-// A file of which parts are read ahead and written behind while the caller computes.
+// Asynchronous file: parts are read ahead and written behind while the caller computes.
 //
-// Past the page cache where the file system can, by io_uring (Axboe, Efficient IO with io_uring,
-// 2019; the kernel's own interface, <linux/io_uring.h>): many parts of a range are under way at a
-// time and nobody waits for them. A thread reads and writes in place of io_uring where the kernel
-// or the container's permissions lack it.
+// Bypasses the page cache if the file system allows, with io_uring (Axboe, Efficient IO with
+// io_uring, 2019; the kernel's own interface, <linux/io_uring.h>): many parts of a range are
+// transferred at a time. If the kernel or the container's permissions lack io_uring, a thread reads
+// and writes instead.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class AsyncFile {
   // `fd` is open for reading and writing; `path` is for errors. kRing throws StorageError where
   // there is no io_uring.
   AsyncFile(std::filesystem::path path, Descriptor fd, Way way = Way::kAuto);
-  ~AsyncFile();  // waits for what is under way
+  ~AsyncFile();  // waits for running transfers
   AsyncFile(const AsyncFile&) = delete;
   AsyncFile& operator=(const AsyncFile&) = delete;
 
@@ -34,8 +34,8 @@ class AsyncFile {
   // valid until then. Reads and writes under way must not overlap in the file.
   std::uint64_t read(std::int64_t place, std::span<std::byte> memory);
   std::uint64_t write(std::int64_t place, std::span<const std::byte> memory);
-  // Returns when all of it was done; a number that was waited for is done. Throws StorageError that
-  // names the path and what has failed, also where the file ends before the range does.
+  // Waits for a transfer; returns at once if it was waited for before. Throws StorageError that
+  // names the path and the failed operation, also if the file ends before the range.
   void wait(std::uint64_t number);
 
   bool has_ring() const;

@@ -12,7 +12,7 @@ struct AsyncPart {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
   std::int64_t place = 0;   // in the file
-  std::uint64_t range = 0;  // whose part it is
+  std::uint64_t range = 0;  // number of its range
 };
 
 // Used by one thread at a time.
@@ -20,11 +20,11 @@ class AsyncQueue {
  public:
   virtual ~AsyncQueue() = default;
 
-  // `part` stays until wait() has returned it. `is_direct`: the file is used past the page cache,
-  // so that it is no work to begin.
+  // `part` must stay valid until wait() has returned it. `is_direct`: the file bypasses the page
+  // cache, so that starting a transfer takes no time.
   virtual void begin(AsyncPart& part, bool is_direct) = 0;
 
-  // Waits for one of those that were begun. `result`: bytes, or an errno below zero.
+  // Waits for one of the transfers. `result`: bytes, or a negative errno.
   struct Done {
     AsyncPart* part;
     std::int64_t result;
@@ -32,11 +32,12 @@ class AsyncQueue {
   virtual Done wait() = 0;
 };
 
-// io_uring of the kernel with room for `most` parts at a time; null, with errno, where there is
-// none.
+// Makes a queue on io_uring with room for `most` parts; null, with errno set, if the kernel does
+// not provide it.
 std::unique_ptr<AsyncQueue> make_ring_queue(int fd, std::size_t most);
 
-// A thread that takes one part after the other; where there are no more threads, who begins.
+// Makes a queue with a thread that processes one part after the other; if no thread can be started,
+// begin() does the work.
 std::unique_ptr<AsyncQueue> make_thread_queue(int fd);
 
 }  // namespace scaletrain::core

@@ -1,5 +1,5 @@
-// A large file that is written past the page cache: at the speed of the disk, while the caller
-// makes the next bytes.
+// Writes a large file past the page cache, at the speed of the disk, while the caller produces the
+// next bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,21 @@ namespace scaletrain::core {
 
 // True if the file system of the open descriptor supports direct I/O; then `fd` must be written so.
 bool begin_direct(int fd);
-// Sends later writes through the page cache. False: it cannot, and errno says why.
+// Directs later writes through the page cache. Returns false, with errno set, if that is not
+// possible.
 bool end_direct(int fd);
 
 class DirectFile {
  public:
-  // Writes to `fd`, of which begin_direct() was true, on a thread of its own; `path` is for errors.
+  // Writes to `fd`, for which begin_direct() returned true, on a separate thread; `path` is for
+  // errors.
   DirectFile(std::filesystem::path path, Descriptor fd);
   ~DirectFile();
 
-  // All throw core::StorageError of what an earlier write has failed with, too.
+  // All functions throw core::StorageError, also for the failure of an earlier write.
   void write(std::span<const std::byte> bytes);
-  // Bytes that stay until sync() returns or the file is closed: not copied where they begin at a
-  // page of memory and of the file, or go on where the last ones ended.
+  // Writes bytes that stay valid until sync() or close. They are not copied if they start on a page
+  // of memory and of the file, or continue the last ones.
   void write_lasting(std::span<const std::byte> bytes);
   void sync();  // fsync
 

@@ -1,5 +1,5 @@
-// Memory in pages of 2 MiB: to write it past the page cache is quicker than in pages of 4 KiB, each
-// of which the kernel looks up and the device is given apart (docs/lab/performance.md).
+// Huge pages (2 MiB): writing such memory past the page cache is faster than 4 KiB pages, which the
+// kernel looks up one by one (docs/lab/performance.md).
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace scaletrain::core {
 
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// Asks the kernel for such pages, as far as `memory` can lie in whole ones. Before it is touched
-// first: pages that are there stay as they are. If the kernel has no huge pages, nothing changes.
+// Requests huge pages for the parts of `memory` that can use them. Call before the memory is
+// touched: existing pages do not change. No effect if the kernel has no huge pages.
 void ask_for_huge_pages(std::span<std::byte> memory);
 
 }  // namespace scaletrain::core

@@ -1,4 +1,4 @@
-// Reading where the machine may fail: its faults are kept apart from wrong paths and from damage.
+// Distinguishes machine faults during reads from wrong paths and damaged files.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@ namespace scaletrain::core {
 // exist or must not be read (ENOENT, EACCES, ...); the caller handles that.
 void throw_read_fault(const std::filesystem::path& path, int error);
 
-// Returns the type of the file at `path`, links followed; not_found where it leads nowhere. Throws
-// Error naming the path where that cannot be said.
+// Returns the type of the file at `path`, following links; not_found for a dangling link. Throws
+// Error naming the path if it cannot be determined.
 std::filesystem::file_type type_at(const std::filesystem::path& path);
 
-// Names of what lies in `folder`, sorted; none where it is absent. Throws StorageError or
-// OutOfMemoryError naming it where it cannot be listed to its end.
+// Returns the sorted names in `folder`; {} if it does not exist. Throws StorageError or
+// OutOfMemoryError naming it if it cannot be listed completely.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 }  // namespace scaletrain::core

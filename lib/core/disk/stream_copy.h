@@ -1,4 +1,4 @@
-// Copies of what nobody reads again soon.
+// Copies large blocks of memory past the processor caches.
 #pragma once
 
 #include <cstddef>

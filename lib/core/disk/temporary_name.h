@@ -14,17 +14,17 @@
 
 namespace scaletrain::core {
 
-// The temporary name of what becomes `name`, written by a process or thread of this machine.
+// Returns the temporary name for `name`, for a writer (process or thread) on this machine.
 std::string temporary_name(const std::string& name, pid_t writer = ::getpid());
 
-// A temporary name taken apart.
+// A parsed temporary name.
 struct Temporary {
   std::string name;        // final name
-  pid_t writer = 0;        // its number
+  pid_t writer = 0;        // PID or thread ID of the writer
   std::string identity{};  // "START-PLACE"; "": written by an earlier version, "NAME.tmp.PID"
 };
 
-// nullopt for any other name.
+// Returns nullopt for any other name.
 std::optional<Temporary> parse_temporary(const std::string& name);
 
 // True if the process that writes the temporary file or folder `path` is alive. Always false for a

@@ -9,7 +9,7 @@
 
 namespace scaletrain::core {
 
-// Columns for --help: $COLUMNS, else the terminal behind standard output, else 80; 40 at least.
+// Returns the columns for --help: $COLUMNS, else the terminal's width, else 80; at least 40.
 int help_width();
 
 // `name` is the command line up to the command: "scaletrain recipe check".
@@ -31,7 +31,7 @@ std::string usage_of(const Command& command);
 // Makes `app` and the commands that are added to it later print help_text() for --help.
 void use_help_text(CLI::App& app);
 
-// Flags that are added to `command` during its life stand under `heading` in --help.
+// Flags added to `command` during the lifetime of this object are listed under `heading` in --help.
 class FlagGroup {
  public:
   FlagGroup(CLI::App& command, const std::string& heading);

@@ -1,13 +1,12 @@
-// "~" in paths that no shell has expanded: of a recipe, of --set KEY=PATH, of --flag=PATH.
+// Expands "~" in paths that no shell has expanded: in recipes, --set KEY=PATH and --flag=PATH.
 #pragma once
 
 #include <string>
 
 namespace scaletrain::core {
 
-// The path with "~" at its start replaced by $HOME (or the home of this user), "~NAME" by the home
-// of that user. As in a shell, what names nobody stays as it is; a folder that is called ~ is
-// "./~".
+// Replaces "~" at the start of a path by $HOME (or this user's home), "~NAME" by the home of that
+// user. As in a shell, an unknown user's name stays unchanged; a folder called ~ is "./~".
 std::string expand_home(std::string path);
 
 }  // namespace scaletrain::core

@@ -23,7 +23,7 @@ struct Image {
   const std::uint8_t* row(std::int64_t y) const { return pixels.data() + y * width * kChannels; }
 };
 
-// The pixels of an image that is somebody else's.
+// View of the pixels of an image that other code owns.
 struct ImageView {
   std::int64_t width = 0, height = 0;
   const std::uint8_t* pixels = nullptr;  // as in Image

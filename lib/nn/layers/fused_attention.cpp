@@ -12,6 +12,7 @@
 #include "lib/nn/kernels/attention.h"
 #include "lib/nn/kernels/convert_bf16.h"
 #include "lib/nn/kernels/takes.h"
+#include "lib/units/flops.h"
 #include "lib/units/parallel.h"
 
 namespace scaletrain::nn {
@@ -126,6 +127,9 @@ Mixed mix(const Parts& parts, bool causal) {
                                          queries.options()),
                      .sums = at::empty({queries.size(0), heads, shape.tokens},
                                        queries.options().dtype(at::kFloat))};
+  // Scores, and their product with the values.
+  const auto scores = static_cast<double>(queries.size(0) * heads * shape.tokens * shape.tokens);
+  units::announce_flops({.attention = 4 * scores * static_cast<double>(shape.head_dim)});
   for_each_head(
       parts, shape, [&](std::int64_t batch, std::int64_t key_head, float* scratch, Room room) {
         const kernels::ConstRows keys = floats_of(parts[kKeys], batch, key_head, room);

@@ -16,6 +16,7 @@
 
 #include "lib/nn/kernels/activations.h"
 #include "lib/nn/kernels/takes.h"
+#include "lib/units/flops.h"
 
 // BLAS function in LibTorch (MKL or OpenBLAS); null if LibTorch does not export it.
 extern "C" [[gnu::weak]] void sgemm_(const char* a_turned, const char* b_turned, const int* rows,
@@ -64,6 +65,7 @@ Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias, bo
   shape.back() = weight.size(0);
   const Tensor output = uninitialised(shape);
   const auto [rows, in, out] = sizes_of(input, weight);
+  units::announce_flops({.products = 2.0 * rows * in * out});
   auto* const y = output.mutable_data_ptr<float>();
   if (bias.defined()) {
     const auto* const added = bias.const_data_ptr<float>();

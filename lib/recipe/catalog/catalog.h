@@ -1,5 +1,5 @@
-// The models that a worker can train: the rows of models.def and those that a worker of somebody's
-// own adds. A recipe is read by the catalog of its worker.
+// Catalog of the models that a worker can train: the rows of models.def, and those of a custom
+// worker. A recipe is read with the catalog of its worker.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ struct Catalog {
 
 using CatalogPtr = std::shared_ptr<const Catalog>;
 
-// models.def.
+// Returns the catalog of models.def.
 CatalogPtr built_in_catalog();
 
-// models.def and `rows`. Throws core::UsageError ("model my_model") for a row that cannot be: a
-// name that is there already, a default out of its range, a condition on a key that the row has
-// not.
+// Returns the catalog of models.def and `rows`. Throws core::UsageError ("model my_model") for an
+// invalid row: a name that exists already, a default out of range, or a condition on a key that the
+// row does not have.
 CatalogPtr catalog_with(const std::vector<Row>& rows);
 
 }  // namespace scaletrain::recipe

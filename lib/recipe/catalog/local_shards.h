@@ -1,4 +1,4 @@
-// Local shards by what stands for several of them: "train-*.tar", or their folder.
+// Expands patterns and folders of local shards: "train-*.tar", or a folder.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace scaletrain::recipe {
 
-// True if a file of that name is a shard: .tar, or a compressed one.
+// True if a file name is that of a shard: .tar, or a compressed one.
 bool is_shard_name(const std::string& path);
 
-// `name` itself, unless it is a folder that is not named as a shard: then its shards; or no file is
-// there and it has "*" in its last part: then the files that fit, hidden ones left out. Sorted
-// bytewise. "" in `mistake`, or why there are none.
+// Returns the shards of a folder (unless it has a shard's name), or the files that match a "*" in
+// the last part of `name` if there is no such file, without hidden ones; otherwise `name` itself.
+// Sorted bytewise. `mistake` is "", or the reason why there are none.
 std::vector<std::string> local_shards(const std::string& name, std::string& mistake);
 
 }  // namespace scaletrain::recipe

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -367,8 +366,7 @@ bool Trainer::test() {
   return measure(task::Split::kTest, ema, run_->state).has_value();
 }
 
-// Validates and saves what training ended with, then tests once: the best checkpoint, where
-// validation chose one, otherwise the last; of an swa its mean.
+// Validates and saves the final weights, then tests once: the best checkpoint or the SWA weights.
 core::ExitCode Trainer::finish() {
   run_->replicas->finish();
   validate_saved();

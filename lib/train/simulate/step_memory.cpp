@@ -12,8 +12,12 @@
 namespace scaletrain::train {
 namespace {
 
-// With fewer samples than 4 kernels of convolutions take other ways.
-constexpr std::int64_t kSmall = 4, kLarge = 8;
+// With fewer samples convolutions choose other kernels.
+constexpr std::int64_t kFewest = 4;
+
+// Samples of the smaller micro-batch of two; the larger one has twice as many. Kernels for large
+// products must run in both, so it is no fixed number.
+std::int64_t small_batch(std::int64_t samples) { return std::max(kFewest, samples / 8); }
 
 // Keeps `recipe` a recipe that accumulates gradients, with as few micro-batches as do.
 recipe::Recipe shortened(recipe::Recipe recipe, const dist::FakeJob& job) {
@@ -35,8 +39,9 @@ class Measurement {
         rank_(shortened(recipe, job), std::make_shared<dist::FakeNetwork>(job), models) {}
 
   StepMemoryUse predict(std::int64_t samples) {
-    if (samples <= kLarge) return measure(samples);
-    const core::AllocationTrace small = record(kSmall), large = record(kLarge);
+    const std::int64_t few = small_batch(samples);
+    if (samples <= 2 * few) return measure(samples);
+    const core::AllocationTrace small = record(few), large = record(2 * few);
     const auto peak = core::replayed_peak(small, large, samples);
     return peak ? use_of(*peak, /*was_replayed=*/true) : measure(samples);
   }

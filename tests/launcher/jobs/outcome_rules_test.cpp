@@ -92,7 +92,7 @@ TEST_CASE("all have succeeded where each has and nobody stopped them") {
   end.trouble.clear();
   end.workers[0].status.code = 1;
   CHECK_FALSE(all_succeeded(end, 1));
-  end.workers[0].was_outlived = true;
+  end.workers[0].was_tolerated = true;
   CHECK(all_succeeded(end, 1));
 }
 

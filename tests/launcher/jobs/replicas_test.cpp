@@ -104,14 +104,14 @@ TEST_CASE("the others go on without a worker that trained in another replica tha
            {recipe_of(one.sync, ranks), with_experts(one.sync, ranks)}) {
         Replicas replicas(recipe);
         replicas.begin(placed(4));
-        CHECK(replicas.may_be_lost(ended(one.rank, one.status), one.seen) ==
+        CHECK(replicas.tolerates_loss(ended(one.rank, one.status), one.seen) ==
               (ranks == 1 ? one.of_one : one.of_two));
       }
     }
   }
 }
 
-TEST_CASE("with a worker go the ranks of its replica that are on this node") {
+TEST_CASE("the ranks of a lost replica on this node are evicted with its failed worker") {
   // Stage by stage: of four ranks on two nodes, 0 and 2 are replica 0, and 1 and 3 replica 1.
   const recipe::Recipe staged = recipe_of("diloco", 1, 2), sharded = recipe_of("diloco", 2),
                        shared = with_experts("diloco", 2), all = with_experts("async", 2, 2);
@@ -123,23 +123,24 @@ TEST_CASE("with a worker go the ranks of its replica that are on this node") {
         std::tuple(&all, placed(8), Ranks{2, 6, 7})}) {
     Replicas replicas(*recipe);
     replicas.begin(placement);
-    CHECK(replicas.go_with(killed, kTrains) == expected);
+    CHECK(replicas.evicted_with(killed, kTrains) == expected);
   }
   Replicas replicas(sharded);
   replicas.begin(placed(4));
-  CHECK(replicas.go_with(ended(3, {.code = 75}), kTrains).empty());  // they leave themselves
-  CHECK(replicas.go_with(ended(3, {.code = 75}), kHasSaidWhy) == Ranks{2});
+  CHECK(replicas.evicted_with(ended(3, {.code = 75}), kTrains).empty());  // they leave themselves
+  CHECK(replicas.evicted_with(ended(3, {.code = 75}), kHasSaidWhy) == Ranks{2});
 }
 
-TEST_CASE("what is lost here is said once, with the node where there are several") {
+TEST_CASE(
+    "a replica lost on this node is logged once, with the node number if there are several nodes") {
   const recipe::Recipe recipe = recipe_of("diloco", 2);
   Replicas replicas(recipe);
   replicas.begin(placed(2, 3, 1));
   WorkerEnd end = ended(3, {.signal = SIGKILL});
-  end.was_outlived = true;  // which it is known to be
+  end.was_tolerated = true;  // which it is known to be
   std::optional<LostReplica> lost;
   CHECK(logged([&] {
-          lost = replicas.lose(end, plan_of(3), {}, {.step = 9});
+          lost = replicas.note_own_loss(end, plan_of(3), {}, {.step = 9});
         }).find("rank 3 is lost, and replica 1 with it (ranks 2, 3)") != std::string::npos);
   REQUIRE(lost);
   CHECK(lost->number == 1);
@@ -147,15 +148,17 @@ TEST_CASE("what is lost here is said once, with the node where there are several
   CHECK(lost->failure.node == 1);
   CHECK(lost->failure.step == 9);
   CHECK_FALSE(lost->failure.followed);
-  CHECK_FALSE(replicas.lose(ended(2, {.signal = SIGKILL}), plan_of(2), {}, {.step = 9}));
+  CHECK_FALSE(replicas.note_own_loss(ended(2, {.signal = SIGKILL}), plan_of(2), {}, {.step = 9}));
   CHECK(replicas.lost().text() == "rank 3 (killed by SIGKILL, step 9)");
   CHECK(replicas.count() == 3);
   replicas.begin(placed(4));
   CHECK(replicas.lost().empty());
-  CHECK(replicas.lose(ended(3, {.signal = SIGKILL}), plan_of(3), {}, kTrains)->failure.node == -1);
+  CHECK(replicas.note_own_loss(ended(3, {.signal = SIGKILL}), plan_of(3), {}, kTrains)
+            ->failure.node == -1);
 }
 
-TEST_CASE("what other nodes have lost takes the ranks here along, and is logged once") {
+TEST_CASE(
+    "ranks here are evicted with a replica that other nodes have lost, which is logged once") {
   const recipe::Recipe recipe = recipe_of("diloco", 1, 2);
   Replicas replicas(recipe);
   replicas.begin(placed(4, 2, 0));  // replicas 0 to 3: ranks 0 and 4, 1 and 5, 2 and 6, 3 and 7
@@ -164,18 +167,18 @@ TEST_CASE("what other nodes have lost takes the ranks here along, and is logged 
   const std::vector<LostReplica> lost{{.number = 1, .failure = rank},
                                       {.number = 2, .failure = node},
                                       {.number = 3, .failure = node}};
-  CHECK(logged([&] { CHECK(replicas.hear({lost[0]}) == Ranks{1}); })
+  CHECK(logged([&] { CHECK(replicas.note_losses({lost[0]}) == Ranks{1}); })
             .find("rank 5 is lost, and replica 1 with it (ranks 1, 5), the others go on: exit code "
                   "3 (node 1, host b") != std::string::npos);
-  const std::string of_node = logged([&] { CHECK(replicas.hear(lost) == Ranks{1, 2, 3}); });
+  const std::string of_node = logged([&] { CHECK(replicas.note_losses(lost) == Ranks{1, 2, 3}); });
   CHECK(of_node.find("node 1, host b is lost, and replicas 2, 3 with it (ranks 2, 3, 6, 7), the "
                      "others go on: nothing was heard") != std::string::npos);
   CHECK(of_node.find("rank 5 is lost") == std::string::npos);
-  CHECK(logged([&] { CHECK(replicas.hear(lost) == Ranks{1, 2, 3}); }).empty());
+  CHECK(logged([&] { CHECK(replicas.note_losses(lost) == Ranks{1, 2, 3}); }).empty());
   CHECK(replicas.lost().text() == "rank 5 (exit code 3), node 1 (lost)");
 }
 
-TEST_CASE("a node may be lost once all train, where no rank of it is of rank 0's replica") {
+TEST_CASE("the loss of a node without a rank of rank 0's replica is tolerated once all train") {
   const recipe::Recipe apart = recipe_of("diloco", 2), staged = recipe_of("async", 1, 2),
                        together = recipe_of("periodic", 2), shared = with_experts("async", 4);
   struct Case {

@@ -51,7 +51,7 @@ TEST_CASE("the first failure is the one that was seen first") {
 TEST_CASE("a rank that the others outlived is no failure") {
   GroupEnd end;
   end.workers = {ended(1, {.signal = SIGKILL}, 10.0), ended(0, {}, 11.0)};
-  end.workers[0].was_outlived = true;
+  end.workers[0].was_tolerated = true;
   CHECK_FALSE(first_failure(end, plans(2)).has_value());
   end.workers[1].status = {.code = 3};
   const Failure failure = first_failure(end, plans(2)).value();

@@ -129,7 +129,7 @@ TEST_CASE("the others go on without a worker whose loss is tolerated") {
   CHECK(observer.lost == 1);
   CHECK(observer.why.empty());
   CHECK(observer.peers_lost == 0);
-  CHECK(end.workers[0].was_outlived);
+  CHECK(end.workers[0].was_tolerated);
   CHECK(end.workers[1].status.ok());
   CHECK_FALSE(end.workers[1].was_stopped);
 }
@@ -160,7 +160,7 @@ TEST_CASE("ranks that need a lost worker are evicted with it and are not the cau
   CHECK(observer.lost == 3);
   CHECK(observer.peers_lost == 0);
   for (const WorkerEnd& one : end.workers) {
-    CHECK(one.was_outlived == (one.rank != 0));
+    CHECK(one.was_tolerated == (one.rank != 0));
     if (one.rank == 2) CHECK(one.status.signal == SIGKILL);
   }
 }
@@ -188,7 +188,7 @@ TEST_CASE("ranks are evicted with replicas that other nodes have lost, and the o
   CHECK(observer.peers_lost == 0);
   CHECK_FALSE(end.nodes_stopped);
   for (const WorkerEnd& one : end.workers) {
-    CHECK(one.was_outlived == (one.rank == 1));
+    CHECK(one.was_tolerated == (one.rank == 1));
     CHECK(one.status.signal == (one.rank == 1 ? SIGKILL : 0));
   }
 }
@@ -212,7 +212,7 @@ TEST_CASE("during a stop a loss is tolerated only if another process's signal en
     ScriptedNodes nodes(news.get(), {.stop = true});
     const GroupEnd end = run_plans(plans, observer, &nodes, std::chrono::seconds(60));
     REQUIRE(end.workers.size() == 1);
-    CHECK(end.workers[0].was_outlived == (other != "TERM"));
+    CHECK(end.workers[0].was_tolerated == (other != "TERM"));
   }
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("a hanging worker whose loss is tolerated is killed alone") {
   CHECK_FALSE(end.hang);
   REQUIRE(end.workers.size() == 2);
   CHECK(end.workers[0].status.signal == SIGKILL);
-  CHECK(end.workers[0].was_outlived);
+  CHECK(end.workers[0].was_tolerated);
   CHECK(end.workers[1].status.ok());
 }
 

@@ -38,8 +38,6 @@ struct Wanted {
   std::optional<double> weight_decay = std::nullopt;
 };
 
-recipe::Clip to_norm(double limit) { return {.norm = limit, .value = {}, .adaptive = {}}; }
-
 std::unique_ptr<parallel::Placement> place(const nn::Model& model, const dist::Mesh& mesh,
                                            const Note& note) {
   const bool counts = mesh.coordinate(core::Axis::kTensor) == 0;
@@ -76,7 +74,6 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   std::vector<optim::Mean*> means;
   if (wanted.decay) means.push_back(&mean);
   const std::int64_t global = 2 * wanted.accumulate * mesh.plan().readers();
-  local_sgd::Replicas replicas;
   StepRunner runner({.mesh = mesh,
                      .beat = beat,
                      .batches = batches,
@@ -92,7 +89,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
                      .clip = wanted.clip,
                      .sam = wanted.sam,
                      .means = means,
-                     .replicas = replicas,
+                     .replicas = synchronous(),
                      .before_update = [&note] { note("gradients", {}); }},
                     wanted.late);
   const auto say = [&](const std::optional<StepResult>& result) {
@@ -311,7 +308,6 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
       engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
       optim::Mean ema({.decay = 0.9, .warmup = true}, {{"weight", model.parameters()[0]}});
       optim::Mean swa({}, {{"weight", model.parameters()[0]}});
-      local_sgd::Replicas replicas;
       StepRunner runner({.mesh = mesh,
                          .beat = beat,
                          .batches = batches,
@@ -324,7 +320,7 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
                          .clip = to_norm(1),
                          .sam = recipe::Sam{.rho = 0.05, .adaptive = true},
                          .means = {&ema, &swa},
-                         .replicas = replicas},
+                         .replicas = synchronous()},
                         /*late=*/true);
       const int reads = testing::count_reads([&] {
         for (int step = 0; step < 3; ++step) runner.run(step, 0.5, 7);

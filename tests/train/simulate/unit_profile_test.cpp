@@ -70,6 +70,20 @@ recipe::Recipe gpt2(std::int64_t context) {
   return recipe;
 }
 
+TEST_CASE("the FLOPs of units are those of their matrix products and of attention") {
+  constexpr std::int64_t kTokens = 96, kSamples = 5, kDim = 32, kDepth = 6, kVocabulary = 40;
+  OnFakeMesh language(gpt2(kTokens), 1);
+  double forward = 0;
+  for (const UnitProfile& one : profile_units(language.recipe, language.learner, language.mesh,
+                                              *language.network, kSamples)) {
+    forward += one.flops.forward();
+  }
+  // Keys, queries, values and output of attention, and two layers of four times the width.
+  constexpr double kWeights = kDepth * 12.0 * kDim * kDim + kDim * kVocabulary;
+  constexpr double kScores = 4.0 * kDepth * kTokens * kTokens * kDim;
+  CHECK(forward == doctest::Approx(kSamples * (2 * kTokens * kWeights + kScores)).epsilon(1e-9));
+}
+
 TEST_CASE("what units keep of many tokens and samples is known from a few") {
   for (const int tensor : {1, 2}) {
     CAPTURE(tensor);

@@ -1,4 +1,4 @@
-// Working memory of what changes an image; one a thread.
+// Working memory of image transforms; one for each thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace scaletrain::data {
 
 struct Scratch {
-  Image image;  // to write into and swap
+  Image image;  // destination, to be swapped with the image
   std::vector<std::uint8_t> bytes;
 };
 
