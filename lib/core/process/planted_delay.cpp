@@ -57,7 +57,7 @@ std::vector<std::string> planted_faults() {
 }
 
 std::optional<PlantedDelay> parse_delay(std::string_view fault) {
-  const std::size_t at = std::min(fault.find('@'), fault.size());
+  const std::size_t at = std::min(fault.find_first_of("@="), fault.size());
   for (const auto& [name, place] : kDelayKinds) {
     if (fault.substr(0, at) != name) continue;
     const std::size_t equals = std::min(fault.find('='), fault.size());
