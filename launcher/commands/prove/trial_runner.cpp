@@ -7,7 +7,6 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
-#include <optional>
 #include <utility>
 
 #include "launcher/platform/stop_signals.h"
@@ -39,9 +38,8 @@ void show_end(const fs::path& log) {
 
 }  // namespace
 
-// An empty `fault` leaves the variable of this process.
 core::ExitStatus TrialRunner::launch(const std::vector<std::string>& words,
-                                     const std::string& fault, const fs::path& log) {
+                                     const std::optional<std::string>& fault, const fs::path& log) {
   constexpr int kPollMs = 100;
   const core::Descriptor nothing = core::open_nothing();
   const core::Descriptor output = core::open_to_append(log, "check the temporary folder");
@@ -50,7 +48,7 @@ core::ExitStatus TrialRunner::launch(const std::vector<std::string>& words,
                              .descriptors = {{nothing.get(), STDIN_FILENO},
                                              {output.get(), STDOUT_FILENO},
                                              {output.get(), STDERR_FILENO}}};
-  if (!fault.empty()) request.variables[kFaultVariable] = fault;
+  if (fault) request.variables[kFaultVariable] = *fault;
   const core::Process process = core::Process::spawn(request);
   StopSignals& stops = scratch_.stops();
   int stop_signal = 0;
@@ -68,7 +66,6 @@ core::ExitStatus TrialRunner::launch(const std::vector<std::string>& words,
   return *status;
 }
 
-// Returns the reason why the trial did not end as planned; "": it did.
 std::string TrialRunner::train(const Trial& trial, const fs::path& folder) {
   constexpr int kKilled = 128 + SIGKILL;
   recipe::Recipe recipe = trial.recipe;
@@ -88,8 +85,8 @@ std::string TrialRunner::train(const Trial& trial, const fs::path& folder) {
     }
     words = {scaletrain, "resume", "--nproc", ranks, folder.string()};
   }
-  // An ended kill must not be repeated: a resumed run has no fault.
-  const core::ExitStatus status = launch(words, trial.kills.empty() ? "" : ";", log);
+  const core::ExitStatus status =
+      launch(words, trial.kills.empty() ? std::nullopt : std::optional<std::string>(""), log);
   if (status.ok()) return "";
   show_end(log);
   return fmt::format("it ended with {}", core::to_text(status));

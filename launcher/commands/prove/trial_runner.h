@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,11 @@ class TrialRunner {
   const TrialResult& reference(const Trial& trial);
 
  private:
-  core::ExitStatus launch(const std::vector<std::string>& words, const std::string& fault,
+  // Sets SCALETRAIN_FAULT to `fault`; nullopt leaves the value of this process.
+  core::ExitStatus launch(const std::vector<std::string>& words,
+                          const std::optional<std::string>& fault,
                           const std::filesystem::path& log);
+  // Returns the reason why the trial did not end as planned; "": it did.
   std::string train(const Trial& trial, const std::filesystem::path& folder);
 
   ScratchFolder& scratch_;
