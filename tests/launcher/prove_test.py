@@ -88,8 +88,8 @@ class Prove(LaunchTestCase):
         (self.folder / "place").mkdir()
         process = self.start("prove", "recipe.json", "--steps", 10000, "--only", "same",
                              "--folder", "place")
-        self.wait_for(lambda: list(self.folder.glob("place/scaletrain-prove-*/run-1/metrics.jsonl")),
-                      "the first run to train")
+        metrics = "place/scaletrain-prove-*/run-1/metrics.jsonl"
+        self.wait_for(lambda: list(self.folder.glob(metrics)), "the first run to train")
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate()
         self.assertEqual(75, process.returncode)

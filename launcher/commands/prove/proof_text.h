@@ -14,7 +14,7 @@ struct ProofResult {
   RunVerdict verdict;
   std::string first_digest, second_digest;  // model digests; "": the run failed or did not start
   std::string failure;                      // reason why a run did not end as planned; "": both did
-  std::string tensor;  // of kDifferent: the tensor of the last checkpoints that differs most; ""
+  std::string tensor;  // one that differs most between the last checkpoints; "": none was sought
 
   bool is_proven() const { return failure.empty() && verdict.equality != RunEquality::kDifferent; }
 };

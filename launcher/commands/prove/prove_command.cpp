@@ -43,7 +43,7 @@ struct ProveArguments {
   std::int64_t steps = 8;
   int nproc = 0;  // 0: not given
   std::vector<std::string> only;
-  std::optional<std::uint64_t> seed;  // of the kills
+  std::optional<std::uint64_t> seed;  // seed of the kills
   std::string folder;
   bool json = false;
 };
@@ -87,11 +87,12 @@ void check_space(const fs::path& folder, const recipe::Recipe& recipe) {
     core::warn("the size of a checkpoint is not known: free space is not checked");
     return;
   }
-  const std::int64_t needed = kCheckpoints * *bytes, free = core::system_disk().free_bytes(folder);
-  if (free >= needed) return;
+  const std::int64_t needed = kCheckpoints * *bytes;
+  const std::int64_t room = core::system_disk().free_bytes(folder);
+  if (room >= needed) return;
   throw core::StorageError(
       core::printable(folder.string()),
-      fmt::format("has {} MB free, and the runs need {} MB", free / 1'000'000, needed / 1'000'000),
+      fmt::format("has {} MB free, and the runs need {} MB", room / 1'000'000, needed / 1'000'000),
       "use a folder with more room: --folder FOLDER");
 }
 

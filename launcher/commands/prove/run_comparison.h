@@ -13,12 +13,12 @@ namespace scaletrain::launcher {
 struct ProvenStep {
   std::int64_t step = 0;
   std::optional<double> loss, grad_norm;  // nullopt: not finite
-  std::string order_digest;               // of all samples so far
+  std::string order_digest;               // hash of all samples so far
 };
 
 struct ProvenRun {
   std::vector<ProvenStep> steps;
-  std::string model_digest;  // of the last checkpoint
+  std::string model_digest;  // digest of the last checkpoint
 };
 
 // First difference between two runs. `field` is "loss", "grad_norm", "order_digest", "model_digest"

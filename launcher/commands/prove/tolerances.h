@@ -6,7 +6,7 @@
 
 namespace scaletrain::launcher {
 
-// The same operations in the same order: the same bits.
+// Runs with equal operations in equal order have equal bits.
 inline constexpr double kSameBits = 0;
 
 // Runs that add the same numbers in another order.
@@ -19,7 +19,7 @@ struct SumOrder {
 // compared in fp32. BatchNorm multiplies rounding in each step: such models are compared in fp64.
 SumOrder sum_order(const std::string& precision, bool has_batch_norm);
 
-// Gradients that this method of /compress has rounded.
+// Returns the tolerance for gradients that this method of /compress has rounded.
 double compression_tolerance(const std::string& method);
 
 }  // namespace scaletrain::launcher

@@ -16,7 +16,7 @@ namespace scaletrain::launcher {
 
 struct TrialResult {
   ProvenRun run;
-  std::filesystem::path folder;  // of the run, with its last checkpoint
+  std::filesystem::path folder;  // run folder with its last checkpoint
   std::string failure;           // reason why it did not end as planned; "": it did
 };
 
