@@ -37,8 +37,7 @@ std::int64_t micro_batch_of(std::int64_t share, std::int64_t most) {
 recipe::Batch batch_of(std::int64_t global, int ranks, const recipe::Batch& batch) {
   return {.per_device = micro_batch_of(global / ranks, batch.per_device),
           .accumulate = std::nullopt,
-          .global = global,
-          .memory_mb = batch.memory_mb};
+          .global = global};
 }
 
 }  // namespace
