@@ -180,7 +180,7 @@ void add_layouts(const ProofContext& context) {
 void flip_recomputation(Recipe& recipe) {
   const bool is_on = recipe.recompute && !recipe.recompute->is_none();
   recipe.recompute.reset();
-  if (!is_on) recipe.recompute = recipe::Recompute{.units = "all"};
+  if (!is_on) recipe.recompute.emplace().units = "all";
 }
 
 void flip_offload(bool recipe::Offload::*what, Recipe& recipe) {
