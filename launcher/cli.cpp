@@ -123,6 +123,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   add_launch_commands(app, program, exit_status);
   add_demo_command(app, exit_status);
   add_lr_find_command(app, exit_status);
+  add_prove_command(app, exit_status);
   add_slurm_command(app, exit_status);
   add_k8s_command(app, exit_status);
   add_worker_command(app, exit_status);

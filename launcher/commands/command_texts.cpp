@@ -49,6 +49,10 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain lr-find recipe.json\n"
        "# On all GPUs, in another range, with a picture.\n"
        "scaletrain lr-find recipe.json --nproc gpu --from 1e-5 --to 10 -o lr.svg"},
+      {"prove", kPrepare,
+       "scaletrain prove recipe.json\n"
+       "# Some of the proofs, on two ranks.\n"
+       "scaletrain prove recipe.json --only same,killed,loader --nproc 2"},
       {"resume", kTrain,
        "# Continue from the newest complete checkpoint, on another number of ranks.\n"
        "scaletrain resume runs/digits --nproc 4\n"

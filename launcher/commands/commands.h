@@ -21,6 +21,8 @@ void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::str
 void add_demo_command(CLI::App& app, int& exit_status);
 // `lr-find RECIPE` (lr_find/): learning rate range test with its curve and a suggestion.
 void add_lr_find_command(CLI::App& app, int& exit_status);
+// `prove RECIPE` (prove/): short runs that must end alike; exit code 1 if some do not.
+void add_prove_command(CLI::App& app, int& exit_status);
 // `explain launch ...` (explain/): every value that a launch would use and its origin. Starts
 // nothing, and throws what a launch would refuse. Returns its `launch` command, which knows the
 // flags for cut_program. `words`: the command line without the program; `program`: result of

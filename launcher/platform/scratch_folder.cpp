@@ -6,7 +6,8 @@
 
 namespace scaletrain::launcher {
 
-ScratchFolder::ScratchFolder(const std::string& label) : path_(make_temporary_folder(label)) {}
+ScratchFolder::ScratchFolder(const std::string& label, const std::filesystem::path& parent)
+    : path_(make_temporary_folder(label, parent)) {}
 
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;

@@ -13,7 +13,7 @@ class ScratchFolder {
   // Creates the folder (make_temporary_folder). Blocks stop signals, so that none ends the process
   // before the destructor runs: code that waits meanwhile must check stops(). Throws
   // core::StorageError.
-  explicit ScratchFolder(const std::string& label);
+  explicit ScratchFolder(const std::string& label, const std::filesystem::path& parent = {});
   ~ScratchFolder();  // removes the folder with its contents
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;

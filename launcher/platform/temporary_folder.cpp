@@ -22,10 +22,16 @@ std::filesystem::path temporary_folder() {
                            "set TMPDIR to one that can: TMPDIR=FOLDER scaletrain ...");
 }
 
-std::filesystem::path make_temporary_folder(const std::string& label) {
-  std::string path = std::filesystem::absolute(temporary_folder() / (label + "XXXXXX")).string();
+std::filesystem::path make_temporary_folder(const std::string& label,
+                                            const std::filesystem::path& parent) {
+  const std::filesystem::path folder = parent.empty() ? temporary_folder() : parent;
+  std::string path = std::filesystem::absolute(folder / (label + "XXXXXX")).string();
   if (::mkdtemp(path.data()) != nullptr) return path;
-  throw core::StorageError(path, "cannot be made: " + core::errno_text(errno),
+  const std::string reason = core::errno_text(errno);
+  if (!parent.empty()) {
+    throw core::StorageError(path, "cannot be made: " + reason, "name a folder with room");
+  }
+  throw core::StorageError(path, "cannot be made: " + reason,
                            "set TMPDIR to a folder with room: TMPDIR=FOLDER scaletrain ...");
 }
 

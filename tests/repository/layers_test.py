@@ -19,7 +19,7 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"
 # those that it explains.
 LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs/checks", "jobs", "jobs/nodes", "runs",
                   "plan", "commands", "commands/watch", "commands/lr_find", "commands/start", "commands/slurm",
-                  "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/kubernetes", "commands/bench",
+                  "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/prove", "commands/kubernetes", "commands/bench",
                   "commands/runs", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/kubernetes",
                       "commands/bench", "commands/runs", "commands/shell"]
