@@ -81,6 +81,10 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain recipe check recipe.json --nproc 8\n"
        "# Build the model too.\n"
        "scaletrain recipe check recipe.json --worker"},
+      {"recipe lint", nullptr,
+       "scaletrain recipe lint recipe.json --nproc 8\n"
+       "# In a script: exit with 1 if there is a finding.\n"
+       "scaletrain recipe lint recipe.json --strict"},
       {"recipe show", nullptr, "scaletrain recipe show recipe.json --set optimizer.name=lamb"},
       {"recipe schema", nullptr, "scaletrain recipe schema > recipe.schema.json"},
       {"recipe reference", nullptr, "scaletrain recipe reference | less"},

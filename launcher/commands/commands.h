@@ -29,7 +29,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
                               const std::optional<std::vector<std::string>>& program,
                               int& exit_status);
 // `recipe check|show|schema|reference` (recipe_command.cpp). `recipe new` is added by
-// start/recipe_new.h.
+// start/recipe_new.h, `recipe lint` by lint/lint_command.h.
 void add_recipe_commands(CLI::App& app, int& exit_status);
 // `checkpoint inspect|verify PATH [--json]` (checkpoint_command.cpp): contents of a checkpoint, and
 // its verification (exit code 65 if it is damaged). `diff A B` and `average A B... -o OUT`

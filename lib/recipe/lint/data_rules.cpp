@@ -13,16 +13,16 @@ namespace {
 
 using Places = std::set<std::string>;
 
-void add_places(const Source& source, Places& places) {
+void gather_places(const Source& source, Places& places) {
   places.insert(source.shards.begin(), source.shards.end());
   places.insert(source.tokens.begin(), source.tokens.end());
   if (!source.folder.empty()) places.insert(source.folder);
-  for (const Source& inner : source.sources) add_places(inner, places);
+  for (const Source& inner : source.sources) gather_places(inner, places);
 }
 
 Places places_of(const Source& source) {
   Places places;
-  add_places(source, places);
+  gather_places(source, places);
   return places;
 }
 

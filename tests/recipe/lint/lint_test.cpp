@@ -1,0 +1,185 @@
+#include "lib/recipe/lint/lint.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/recipe/load.h"
+
+namespace scaletrain::recipe {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// Recipes without a finding, one for each kind of data.
+constexpr const char* kImages = R"({
+  "model": {"name": "resnet18", "num_classes": 10},
+  "data": {"train": {"shards": "train.tar", "augment": ["random_flip"]},
+           "val": {"shards": "val.tar"}, "test": {"shards": "test.tar"}},
+  "batch": {"per_device": 32},
+  "optimizer": {"name": "sgd", "lr": 0.1},
+  "epochs": 10})";
+constexpr const char* kTokens = R"({
+  "model": {"name": "gpt2", "vocab_size": 256, "positions": 16, "dim": 8, "depth": 1, "heads": 1},
+  "data": {"train": {"tokens": "train.bin"}, "val": {"tokens": "val.bin"}},
+  "batch": {"per_device": 32},
+  "optimizer": {"name": "adamw", "lr": 0.001},
+  "schedule": {"warmup": {"steps": 10}},
+  "clip": {"norm": 1.0},
+  "validate": {"every": {"steps": 50}},
+  "checkpoint": {"every": {"steps": 50}},
+  "steps": 100})";
+
+struct LintCase {
+  const char* recipe;
+  Names unusual;  // --set
+  Names usual;    // --set of a neighbour without a finding
+  std::string rule, place;
+  LintFacts facts = {.ranks = 1, .samples = 320};
+};
+
+std::vector<LintCase> lint_cases() {
+  const Names tensor_cores{"precision=bf16"};
+  return {
+      {kImages, {"optimizer.lr=3"}, {"optimizer.lr=0.3"}, "learning-rate", "/optimizer/lr"},
+      {kImages, {"optimizer.lr=0.0001"}, {"optimizer.lr=0.001"}, "learning-rate", "/optimizer/lr"},
+      {kTokens,
+       {"schedule.warmup=null"},
+       {"optimizer.name=sgd", "optimizer.lr=0.01", "schedule.warmup=null"},
+       "no-warmup",
+       "/schedule/warmup"},
+      {kTokens,
+       {"optimizer.weight_decay=0.1", "optimizer.decay_norm_and_bias=true"},
+       {"optimizer.weight_decay=0.0001", "optimizer.decay_norm_and_bias=true"},
+       "norm-and-bias-decay",
+       "/optimizer/decay_norm_and_bias"},
+      {kTokens, {"clip=null"}, {}, "no-clip", "/clip"},
+      {kImages,
+       {"loss.label_smoothing=0.1", "mix.cutmix=1"},
+       {"loss.label_smoothing=0.1", "mix.mixup=0.2"},
+       "smoothing-with-mix",
+       "/loss/label_smoothing"},
+      {kTokens, {"ema.decay=0.9999"}, {"ema.decay=0.9"}, "ema-too-long", "/ema/decay"},
+      {kTokens,
+       {"ema.decay=0.9999"},
+       {"ema.decay=0.9999", "ema.warmup=true"},
+       "ema-too-long",
+       "/ema/decay"},
+      {kTokens,
+       {"schedule.warmup.steps=100"},
+       {"schedule.warmup.steps=99"},
+       "warmup-too-long",
+       "/schedule/warmup"},
+      {kTokens,
+       {"validate.every.steps=101"},
+       {"validate.every.steps=100"},
+       "validation-never-due",
+       "/validate/every"},
+      {kTokens,
+       {"checkpoint.every.steps=101"},
+       {"checkpoint.every.steps=100"},
+       "checkpoint-never-due",
+       "/checkpoint/every"},
+      // 320 samples are 10 steps of 32.
+      {kTokens,
+       {"checkpoint.every={\"epochs\": 11}"},
+       {"checkpoint.every={\"epochs\": 10}"},
+       "checkpoint-never-due",
+       "/checkpoint/every"},
+      {kImages, {"data.val=null", "data.test=null"}, {"data.test=null"}, "no-validation", "/data"},
+      {kImages,
+       {"data.val.shards=train.tar"},
+       {"data.val.shards=other.tar"},
+       "val-in-train",
+       "/data/val"},
+      {kImages,
+       {"data.test.shards=val.tar"},
+       {"data.test.shards=other.tar"},
+       "test-selects",
+       "/data/test"},
+      {kImages,
+       {"data.train.augment=[]"},
+       {"data.train.augment=[]", "mix.mixup=0.2"},
+       "no-augmentation",
+       "/data/train/augment"},
+      {kImages,
+       {"batch.per_device=8"},
+       {"batch.per_device=16"},
+       "batch-norm-batch",
+       "/batch/per_device"},
+      {kImages,
+       {"batch.per_device=8"},
+       {"batch.per_device=8", "model.norm=group"},
+       "batch-norm-batch",
+       "/batch/per_device"},
+      {kTokens,
+       {"precision=bf16", "model.vocab_size=257"},
+       {"model.vocab_size=257"},
+       "vocabulary-size",
+       "/model/vocab_size"},
+      {kImages,
+       {"precision=bf16", "batch.per_device=33"},
+       {"batch.per_device=33"},
+       "batch-multiple",
+       "/batch/per_device"},
+  };
+}
+
+Names rules_of(const char* text, const Names& overrides, const LintFacts& facts) {
+  Names names;
+  for (const LintFinding& one : lint(parse_recipe(text, "r.json", overrides), facts)) {
+    names.push_back(one.rule);
+  }
+  return names;
+}
+
+TEST_CASE("each lint rule finds its mistake, and nothing in a neighbour of it") {
+  std::set<std::string> seen;
+  for (const LintCase& one : lint_cases()) {
+    CAPTURE(one.rule);
+    CHECK(rules_of(one.recipe, {}, one.facts) == Names{});
+    CHECK(rules_of(one.recipe, one.usual, one.facts) == Names{});
+    const auto found = lint(parse_recipe(one.recipe, "r.json", one.unusual), one.facts);
+    REQUIRE(rules_of(one.recipe, one.unusual, one.facts) == Names{one.rule});
+    CHECK(found[0].place == one.place);
+    CHECK(!found[0].found.empty());
+    CHECK(!found[0].why.empty());
+    CHECK(!found[0].remedy.empty());
+    seen.insert(one.rule);
+  }
+  for (const LintRule& rule : lint_rules())
+    CHECK_MESSAGE(seen.contains(std::string(rule.name)), rule.name);
+  CHECK(seen.size() == lint_rules().size());
+}
+
+TEST_CASE("a lint finding shows the values of the recipe") {
+  const auto found = lint(parse_recipe(kTokens, "r.json", {"schedule.warmup.steps=200"}));
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].found == "200 steps, and the run has 100 steps");
+  CHECK(found[0].remedy == "use 1 to 10 % of the run");
+}
+
+TEST_CASE("the shipped recipes have no lint finding") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(SCALETRAIN_SOURCE_DIR) / "recipes";
+  int recipes = 0;
+  for (const fs::path& where : {folder, folder / "techniques"}) {
+    for (const fs::directory_entry& file : fs::directory_iterator(where)) {
+      if (file.path().extension() != ".json") continue;
+      CAPTURE(file.path().string());
+      Names found;
+      for (const LintFinding& one : lint(load_recipe(file.path()))) {
+        found.push_back(one.rule + ": " + one.found);
+      }
+      CHECK(found == Names{});
+      ++recipes;
+    }
+  }
+  CHECK(recipes >= 10);
+}
+
+}  // namespace
+}  // namespace scaletrain::recipe
