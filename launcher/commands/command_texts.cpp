@@ -35,6 +35,8 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain launch --set optimizer.lr=0.01 --set epochs=3 recipe.json\n"
        "# Continue from the newest checkpoint if there is one.\n"
        "scaletrain launch --nproc gpu --resume auto recipe.json\n"
+       "# Check everything and print the outline of the run; nothing is started or written.\n"
+       "scaletrain launch --nproc 8 --nnodes 8 --dry-run recipe.json\n"
        "# Test that the model learns 16 samples by heart.\n"
        "scaletrain launch --overfit 16 recipe.json\n"
        "# Start a PyTorch script as torchrun does.\n"

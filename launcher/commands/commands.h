@@ -12,10 +12,15 @@
 
 namespace scaletrain::launcher {
 
+struct LaunchOptions;
+
+// Runs `launch --dry-run` and returns the exit status (dry_run/dry_run.h).
+using DryRun = int(const LaunchOptions& options, bool as_json);
+
 // `launch` and `resume` (launch_command.cpp). `program` is what cut_program found on the command
-// line, set before app.parse().
+// line, set before app.parse(). `dry_run` is called for --dry-run.
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
-                         int& exit_status);
+                         DryRun* dry_run, int& exit_status);
 // `demo [--minutes N] [--output FOLDER]` (start/demo_command.cpp): draws its own data and trains on
 // it through a launch.
 void add_demo_command(CLI::App& app, int& exit_status);

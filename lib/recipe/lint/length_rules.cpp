@@ -50,7 +50,7 @@ const std::vector<LintRule>& length_lint_rules() {
        long_warmup},
       {"validation-never-due",
        {"/validate/every"},
-       "nothing is measured during the run, and no best checkpoint is chosen",
+       "the model is measured once, at the end, and no best checkpoint can be chosen",
        late_validation},
       {"checkpoint-never-due",
        {"/checkpoint/every"},
