@@ -15,15 +15,15 @@ using OutlineJson = nlohmann::ordered_json;
 
 constexpr double kBytesOfMb = 1e6;
 
-std::string known(std::optional<std::int64_t> count) {
-  return count ? std::to_string(*count) : "an unknown number";
+std::string text_of_count(std::optional<std::int64_t> count) {
+  return count ? std::to_string(*count) : "unknown";
 }
 
 std::string known_steps(std::int64_t steps) {
   return steps > 0 ? std::to_string(steps) : "unknown";
 }
 
-OutlineJson or_null(std::optional<std::int64_t> count) {
+OutlineJson json_of_count(std::optional<std::int64_t> count) {
   return count ? OutlineJson(*count) : OutlineJson(nullptr);
 }
 
@@ -70,10 +70,10 @@ std::string outline_text(const RunOutline& outline, const recipe::Offload& offlo
   text += fmt::format("steps: {}, of an epoch: {}\n", known_steps(outline.steps),
                       known_steps(outline.steps_per_epoch));
   text += rate_lines(outline);
-  text += fmt::format("validations: {}\n", known(outline.validations));
-  text += fmt::format("checkpoints: {} saves", known(outline.saves));
+  text += fmt::format("validations: {}\n", text_of_count(outline.validations));
+  text += fmt::format("saves: {}", text_of_count(outline.saves));
   if (outline.checkpoint_bytes > 0) {
-    text += fmt::format(" of {:.3g} MB, at most {} at a time, {:.3g} MB free",
+    text += fmt::format(", each of {:.3g} MB, at most {} on the disk, {:.3g} MB free",
                         outline.checkpoint_bytes / kBytesOfMb, outline.kept,
                         outline.free_bytes / kBytesOfMb);
   }
@@ -93,8 +93,8 @@ OutlineJson outline_json(const RunOutline& outline) {
           {"steps", count(outline.steps)},
           {"steps_per_epoch", count(outline.steps_per_epoch)},
           {"rates", member_of(outline, "rates")},
-          {"validations", or_null(outline.validations)},
-          {"saves", or_null(outline.saves)},
+          {"validations", json_of_count(outline.validations)},
+          {"saves", json_of_count(outline.saves)},
           {"checkpoint_bytes", outline.checkpoint_bytes},
           {"checkpoints_kept", outline.kept},
           {"free_bytes", outline.free_bytes},

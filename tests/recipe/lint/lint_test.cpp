@@ -12,17 +12,17 @@
 namespace scaletrain::recipe {
 namespace {
 
-using Names = std::vector<std::string>;
+using RuleNames = std::vector<std::string>;
 
 // Recipes without a finding, one for each kind of data.
-constexpr const char* kImages = R"({
+constexpr const char* kImageRecipe = R"({
   "model": {"name": "resnet18", "num_classes": 10},
   "data": {"train": {"shards": "train.tar", "augment": ["random_flip"]},
            "val": {"shards": "val.tar"}, "test": {"shards": "test.tar"}},
   "batch": {"per_device": 32},
   "optimizer": {"name": "sgd", "lr": 0.1},
   "epochs": 10})";
-constexpr const char* kTokens = R"({
+constexpr const char* kTokenRecipe = R"({
   "model": {"name": "gpt2", "vocab_size": 256, "positions": 16, "dim": 8, "depth": 1, "heads": 1},
   "data": {"train": {"tokens": "train.bin"}, "val": {"tokens": "val.bin"}},
   "batch": {"per_device": 32},
@@ -35,92 +35,100 @@ constexpr const char* kTokens = R"({
 
 struct LintCase {
   const char* recipe;
-  Names unusual;  // --set
-  Names usual;    // --set of a neighbour without a finding
+  RuleNames unusual;  // --set
+  RuleNames usual;    // --set of a neighbour without a finding
   std::string rule, place;
   LintFacts facts = {.ranks = 1, .samples = 320};
 };
 
 std::vector<LintCase> lint_cases() {
-  const Names tensor_cores{"precision=bf16"};
+  const RuleNames tensor_cores{"precision=bf16"};
   return {
-      {kImages, {"optimizer.lr=3"}, {"optimizer.lr=0.3"}, "learning-rate", "/optimizer/lr"},
-      {kImages, {"optimizer.lr=0.0001"}, {"optimizer.lr=0.001"}, "learning-rate", "/optimizer/lr"},
-      {kTokens,
+      {kImageRecipe, {"optimizer.lr=3"}, {"optimizer.lr=0.3"}, "learning-rate", "/optimizer/lr"},
+      {kImageRecipe,
+       {"optimizer.lr=0.0001"},
+       {"optimizer.lr=0.001"},
+       "learning-rate",
+       "/optimizer/lr"},
+      {kTokenRecipe,
        {"schedule.warmup=null"},
        {"optimizer.name=sgd", "optimizer.lr=0.01", "schedule.warmup=null"},
        "no-warmup",
        "/schedule/warmup"},
-      {kTokens,
+      {kTokenRecipe,
        {"optimizer.weight_decay=0.1", "optimizer.decay_norm_and_bias=true"},
        {"optimizer.weight_decay=0.0001", "optimizer.decay_norm_and_bias=true"},
        "norm-and-bias-decay",
        "/optimizer/decay_norm_and_bias"},
-      {kTokens, {"clip=null"}, {}, "no-clip", "/clip"},
-      {kImages,
+      {kTokenRecipe, {"clip=null"}, {}, "no-clip", "/clip"},
+      {kImageRecipe,
        {"loss.label_smoothing=0.1", "mix.cutmix=1"},
        {"loss.label_smoothing=0.1", "mix.mixup=0.2"},
        "smoothing-with-mix",
        "/loss/label_smoothing"},
-      {kTokens, {"ema.decay=0.9999"}, {"ema.decay=0.9"}, "ema-too-long", "/ema/decay"},
-      {kTokens,
+      {kTokenRecipe, {"ema.decay=0.9999"}, {"ema.decay=0.9"}, "ema-too-long", "/ema/decay"},
+      {kTokenRecipe,
        {"ema.decay=0.9999"},
        {"ema.decay=0.9999", "ema.warmup=true"},
        "ema-too-long",
        "/ema/decay"},
-      {kTokens,
+      {kTokenRecipe,
        {"schedule.warmup.steps=100"},
        {"schedule.warmup.steps=99"},
        "warmup-too-long",
        "/schedule/warmup"},
-      {kTokens,
+      {kTokenRecipe,
        {"validate.every.steps=101"},
        {"validate.every.steps=100"},
        "validation-never-due",
        "/validate/every"},
-      {kTokens,
+      {kTokenRecipe,
        {"checkpoint.every.steps=101"},
        {"checkpoint.every.steps=100"},
        "checkpoint-never-due",
        "/checkpoint/every"},
       // 320 samples are 10 steps of 32.
-      {kTokens,
+      {kTokenRecipe,
        {"checkpoint.every={\"epochs\": 11}"},
        {"checkpoint.every={\"epochs\": 10}"},
        "checkpoint-never-due",
        "/checkpoint/every"},
-      {kImages, {"data.val=null", "data.test=null"}, {"data.test=null"}, "no-validation", "/data"},
-      {kImages,
+      {kImageRecipe,
+       {"data.val=null", "data.test=null"},
+       {"data.test=null"},
+       "no-validation",
+       "/data"},
+      {kImageRecipe,
        {"data.val.shards=train.tar"},
        {"data.val.shards=other.tar"},
        "val-in-train",
        "/data/val"},
-      {kImages,
+      {kImageRecipe,
        {"data.test.shards=val.tar"},
        {"data.test.shards=other.tar"},
        "test-selects",
        "/data/test"},
-      {kImages,
+      {kImageRecipe,
        {"data.train.augment=[]"},
        {"data.train.augment=[]", "mix.mixup=0.2"},
        "no-augmentation",
        "/data/train/augment"},
-      {kImages,
+      {kImageRecipe,
        {"batch.per_device=8"},
        {"batch.per_device=16"},
        "batch-norm-batch",
        "/batch/per_device"},
-      {kImages,
+      {kImageRecipe,
        {"batch.per_device=8"},
        {"batch.per_device=8", "model.norm=group"},
        "batch-norm-batch",
        "/batch/per_device"},
-      {kTokens,
+      {kTokenRecipe,
        {"precision=bf16", "model.vocab_size=257"},
        {"model.vocab_size=257"},
        "vocabulary-size",
        "/model/vocab_size"},
-      {kImages,
+      {kImageRecipe,
        {"precision=bf16", "batch.per_device=33"},
        {"batch.per_device=33"},
        "batch-multiple",
@@ -128,8 +136,8 @@ std::vector<LintCase> lint_cases() {
   };
 }
 
-Names rules_of(const char* text, const Names& overrides, const LintFacts& facts) {
-  Names names;
+RuleNames rules_of(const char* text, const RuleNames& overrides, const LintFacts& facts) {
+  RuleNames names;
   for (const LintFinding& one : lint(parse_recipe(text, "r.json", overrides), facts)) {
     names.push_back(one.rule);
   }
@@ -140,10 +148,10 @@ TEST_CASE("each lint rule finds its mistake, and nothing in a neighbour of it") 
   std::set<std::string> seen;
   for (const LintCase& one : lint_cases()) {
     CAPTURE(one.rule);
-    CHECK(rules_of(one.recipe, {}, one.facts) == Names{});
-    CHECK(rules_of(one.recipe, one.usual, one.facts) == Names{});
+    CHECK(rules_of(one.recipe, {}, one.facts) == RuleNames{});
+    CHECK(rules_of(one.recipe, one.usual, one.facts) == RuleNames{});
     const auto found = lint(parse_recipe(one.recipe, "r.json", one.unusual), one.facts);
-    REQUIRE(rules_of(one.recipe, one.unusual, one.facts) == Names{one.rule});
+    REQUIRE(rules_of(one.recipe, one.unusual, one.facts) == RuleNames{one.rule});
     CHECK(found[0].place == one.place);
     CHECK(!found[0].found.empty());
     CHECK(!found[0].why.empty());
@@ -156,7 +164,7 @@ TEST_CASE("each lint rule finds its mistake, and nothing in a neighbour of it") 
 }
 
 TEST_CASE("a lint finding shows the values of the recipe") {
-  const auto found = lint(parse_recipe(kTokens, "r.json", {"schedule.warmup.steps=200"}));
+  const auto found = lint(parse_recipe(kTokenRecipe, "r.json", {"schedule.warmup.steps=200"}));
   REQUIRE(found.size() == 1);
   CHECK(found[0].found == "200 steps, and the run has 100 steps");
   CHECK(found[0].remedy == "use 1 to 10 % of the run");
@@ -179,11 +187,11 @@ TEST_CASE("the shipped recipes have no lint finding") {
     for (const fs::directory_entry& file : fs::directory_iterator(where)) {
       if (file.path().extension() != ".json") continue;
       CAPTURE(file.path().string());
-      Names found;
+      RuleNames found;
       for (const LintFinding& one : lint(load_recipe(file.path()))) {
         found.push_back(one.rule + ": " + one.found);
       }
-      CHECK(found == Names{});
+      CHECK(found == RuleNames{});
       ++recipes;
     }
   }

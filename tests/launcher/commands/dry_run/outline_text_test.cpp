@@ -17,13 +17,10 @@ RunOutline small_outline() {
   outline.checkpoint_bytes = 2e6;
   outline.free_bytes = 8e6;
   outline.notes = {"a note"};
-  outline.layout = {{"per_device", 16},
-                    {"rates", {{{"step", 1}, {"lr", 0.5}}}},
-                    {"ranks",
-                     {{{"rank", 0},
-                       {"units", {"a", "b", 2}},
-                       {"held", 1},
-                       {"bytes", {{"parameters", 1000}, {"gradients", 0}}}}}}};
+  outline.layout = nlohmann::ordered_json::parse(R"({
+      "per_device": 16, "rates": [{"step": 1, "lr": 0.5}],
+      "ranks": [{"rank": 0, "units": ["a", "b", 2], "held": 1,
+                 "bytes": {"parameters": 1000, "gradients": 0}}]})");
   return outline;
 }
 
@@ -34,7 +31,7 @@ TEST_CASE("an outline is printed with its rates, counts, space and memory") {
         "learning rate:\n"
         "  step 1: 0.5\n"
         "validations: 8\n"
-        "checkpoints: 3 saves of 2 MB, at most 3 at a time, 8 MB free\n"
+        "saves: 3, each of 2 MB, at most 3 on the disk, 8 MB free\n"
         "memory of a rank:\n"
         "  all: 1 kB\n"
         "  parameters: 1 kB (and buffers; it runs 2 units, a to b)\n"
@@ -47,8 +44,8 @@ TEST_CASE("values that an outline does not know are unknown in text and null in 
         "ok: r: 1 rank on 1 node, global batch 0\n"
         "steps: unknown, of an epoch: unknown\n"
         "learning rate: unknown\n"
-        "validations: an unknown number\n"
-        "checkpoints: an unknown number of saves\n");
+        "validations: unknown\n"
+        "saves: unknown\n");
   const nlohmann::ordered_json json = outline_json(outline);
   for (const char* name : {"global_batch", "steps", "steps_per_epoch", "rates", "saves"}) {
     CHECK_MESSAGE(json.at(name).is_null(), name);
