@@ -42,7 +42,6 @@ struct LintCase {
 };
 
 std::vector<LintCase> lint_cases() {
-  const RuleNames tensor_cores{"precision=bf16"};
   return {
       {kImageRecipe, {"optimizer.lr=3"}, {"optimizer.lr=0.3"}, "learning-rate", "/optimizer/lr"},
       {kImageRecipe,
@@ -87,10 +86,10 @@ std::vector<LintCase> lint_cases() {
        {"checkpoint.every.steps=100"},
        "checkpoint-never-due",
        "/checkpoint/every"},
-      // 320 samples are 10 steps of 32.
-      {kTokenRecipe,
-       {"checkpoint.every={\"epochs\": 11}"},
-       {"checkpoint.every={\"epochs\": 10}"},
+      // 320 samples are 10 steps of 32: the run has 100 steps.
+      {kImageRecipe,
+       {"checkpoint.every.steps=101"},
+       {"checkpoint.every.steps=100"},
        "checkpoint-never-due",
        "/checkpoint/every"},
       {kImageRecipe,
@@ -114,13 +113,13 @@ std::vector<LintCase> lint_cases() {
        "no-augmentation",
        "/data/train/augment"},
       {kImageRecipe,
-       {"batch.per_device=8"},
+       {"batch.per_device=8", "optimizer.lr=0.05"},
        {"batch.per_device=16"},
        "batch-norm-batch",
        "/batch/per_device"},
       {kImageRecipe,
-       {"batch.per_device=8"},
-       {"batch.per_device=8", "model.norm=group"},
+       {"batch.per_device=8", "optimizer.lr=0.05"},
+       {"batch.per_device=8", "optimizer.lr=0.05", "model.norm=group"},
        "batch-norm-batch",
        "/batch/per_device"},
       {kTokenRecipe,
