@@ -17,7 +17,7 @@ struct Recipe;
 namespace scaletrain::launcher {
 
 struct RunOutline {
-  std::string name, output;
+  std::string name{}, output{};
   int ranks = 1, nodes = 1;
   std::int64_t global_batch = 0;
   std::int64_t steps = 0;                              // 0: unknown
