@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "launcher/commands/commands.h"
+#include "launcher/commands/dry_run/dry_run.h"
+#include "launcher/commands/lint/lint_command.h"
 #include "launcher/commands/program_line.h"
 #include "launcher/commands/start/recipe_new.h"
 #include "launcher/place/pod.h"
@@ -73,9 +75,9 @@ std::vector<std::string> words_for_help(std::vector<std::string> words) {
 
 // For a key of a recipe that stands where a flag or a word should: "--lr 0.1", "optimizer.lr=0.1".
 std::string key_hint(const std::string& command, const std::string& word) {
-  const std::vector<std::string> takers{"scaletrain launch", "scaletrain resume",
-                                        "scaletrain recipe check", "scaletrain recipe show",
-                                        "scaletrain explain launch"};
+  const std::vector<std::string> takers{"scaletrain launch",       "scaletrain resume",
+                                        "scaletrain recipe check", "scaletrain recipe lint",
+                                        "scaletrain recipe show",  "scaletrain explain launch"};
   if (std::find(takers.begin(), takers.end(), command) == takers.end()) return "";
   std::string name = word.substr(0, word.find('='));
   name.erase(0, name.find_first_not_of('-') == std::string::npos ? 0 : name.find_first_not_of('-'));
@@ -120,7 +122,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   app.set_version_flag("--version", version,
                        "print the version, the commit and the versions of the libraries");
   app.require_subcommand(0, 1);
-  add_launch_commands(app, program, exit_status);
+  add_launch_commands(app, program, dry_run, exit_status);
   add_demo_command(app, exit_status);
   add_lr_find_command(app, exit_status);
   add_prove_command(app, exit_status);
@@ -129,6 +131,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   add_worker_command(app, exit_status);
   add_recipe_commands(app, exit_status);
   add_recipe_new(*app.get_subcommand("recipe"), exit_status);
+  add_recipe_lint(*app.get_subcommand("recipe"), exit_status);
   add_checkpoint_commands(app, ours, exit_status);
   add_doctor_command(app, exit_status);
   add_queue_commands(app, exit_status);

@@ -13,6 +13,8 @@
 #include "app/worker/torch_error.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/text/command_line.h"
+#include "lib/optim/optimizer.h"
+#include "lib/optim/schedule.h"
 #include "lib/recipe/load.h"
 #include "lib/train/simulate/job_plan.h"
 #include "lib/train/simulate/machine_speed.h"
@@ -146,12 +148,42 @@ void add_measured(const recipe::Recipe& recipe, int ranks_per_node, double most_
   json["measured"] = measured_json(recipe, ranks_per_node, job, models);
 }
 
+// Learning rates of the first step, the end of the warmup, the middle and the last step.
+Json rates_json(const recipe::Recipe& recipe, std::int64_t global_batch,
+                const optim::ScheduleSpan& span) {
+  const optim::Schedule schedule(recipe.schedule, optim::scaled_lr(recipe.optimizer, global_batch),
+                                 span);
+  std::set<std::int64_t> steps{0, span.total_steps / 2, span.total_steps - 1};
+  if (recipe.schedule.warmup) {
+    const std::int64_t warmup =
+        optim::duration_steps(*recipe.schedule.warmup, span.steps_per_epoch);
+    steps.insert(std::clamp<std::int64_t>(warmup - 1, 0, span.total_steps - 1));
+  }
+  Json rates = Json::array();
+  for (const std::int64_t step : steps) {
+    rates.push_back({{"step", step + 1}, {"lr", schedule.lr(step)}});
+  }
+  return rates;
+}
+
+// True if the schedule's durations can be converted to steps.
+bool knows_schedule(const recipe::Schedule& schedule, const optim::ScheduleSpan& span) {
+  const bool counts_epochs =
+      schedule.by == "epoch" ||
+      (schedule.warmup && schedule.warmup->unit == recipe::Duration::Unit::kEpochs) ||
+      (schedule.cooldown && schedule.cooldown->unit == recipe::Duration::Unit::kEpochs);
+  static const std::set<std::string> decays{"cosine_restarts", "exponential", "multi_step", "step"};
+  const bool is_in_epochs = counts_epochs || decays.contains(schedule.decay.name);
+  return span.total_steps > 0 && (span.steps_per_epoch > 0 || !is_in_epochs);
+}
+
 }  // namespace
 
 int run_layout(int argc, char** argv, const Models& models) {
   CLI::App app("Lay a recipe out on ranks that need not exist.", "scaletrain-worker layout");
   std::string recipe_path, out;
   int ranks = 1, ranks_per_node = 1, threads = 0;
+  optim::ScheduleSpan span;
   double measure_mb = 0;
   app.add_option("--recipe", recipe_path, "the resolved recipe")->required();
   app.add_option("--ranks", ranks, "of the job")->required();
@@ -159,12 +191,17 @@ int run_layout(int argc, char** argv, const Models& models) {
   app.add_option("--measure-mb", measure_mb,
                  "also measure this machine, and a step whose state takes at most so many MB");
   app.add_option("--threads", threads, "of each rank, for what is measured");
+  app.add_option("--steps", span.total_steps, "steps of the run, for learning rates at key steps");
+  app.add_option("--steps-per-epoch", span.steps_per_epoch, "0: unknown");
   app.add_option("--out", out, "where the answer is written")->required();
   if (!core::parse_command_line(app, {argv + 2, argv + argc})) return 0;
   return run_translated(0, [&] {
     const recipe::Recipe recipe = recipe::load_recipe(recipe_path, {}, models.catalog);
     const train::JobPlan job = train::plan_job(recipe, ranks, models.factories);
     Json json = job_json(job, ranks_per_node);
+    if (knows_schedule(recipe.schedule, span)) {
+      json["rates"] = rates_json(recipe, job.batch.global, span);
+    }
     if (threads > 0) at::set_num_threads(threads);
     if (measure_mb > 0) {
       constexpr double kMega = 1e6;

@@ -16,6 +16,8 @@ namespace scaletrain::app {
 // and with --measure-mb {"machine": {"flops_per_s", "bytes_per_s"}, "measured": {"was_replayed",
 // "bytes": {"parameters", "gradients", "optimizer", "activations", "inputs", "other"}}}, the latter
 // only where rank 0's step can be taken here;
+// and with --steps {"rates": [{"step", "lr"}]}, steps from 1: the first one, the last one of the
+// warmup, the middle and the last one, unless the schedule needs an unknown --steps-per-epoch;
 // with a rank of each place of the pipeline; "nodes": over which the group's ranks are spread.
 int run_layout(int argc, char** argv, const Models& models);
 

@@ -35,6 +35,8 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain launch --set optimizer.lr=0.01 --set epochs=3 recipe.json\n"
        "# Continue from the newest checkpoint if there is one.\n"
        "scaletrain launch --nproc gpu --resume auto recipe.json\n"
+       "# Check everything and print the outline of the run; nothing is started or written.\n"
+       "scaletrain launch --nproc 8 --nnodes 8 --dry-run recipe.json\n"
        "# Test that the model learns 16 samples by heart.\n"
        "scaletrain launch --overfit 16 recipe.json\n"
        "# Start a PyTorch script as torchrun does.\n"
@@ -85,6 +87,10 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain recipe check recipe.json --nproc 8\n"
        "# Build the model too.\n"
        "scaletrain recipe check recipe.json --worker"},
+      {"recipe lint", nullptr,
+       "scaletrain recipe lint recipe.json --nproc 8\n"
+       "# In a script: exit with 1 if there is a finding.\n"
+       "scaletrain recipe lint recipe.json --strict"},
       {"recipe show", nullptr, "scaletrain recipe show recipe.json --set optimizer.name=lamb"},
       {"recipe schema", nullptr, "scaletrain recipe schema > recipe.schema.json"},
       {"recipe reference", nullptr, "scaletrain recipe reference | less"},

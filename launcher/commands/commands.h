@@ -12,10 +12,15 @@
 
 namespace scaletrain::launcher {
 
+struct LaunchOptions;
+
+// Runs `launch --dry-run` and returns the exit status (dry_run/dry_run.h).
+using DryRun = int(const LaunchOptions& options, bool as_json);
+
 // `launch` and `resume` (launch_command.cpp). `program` is what cut_program found on the command
-// line, set before app.parse().
+// line, set before app.parse(). `dry_run` is called for --dry-run.
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
-                         int& exit_status);
+                         DryRun* dry_run, int& exit_status);
 // `demo [--minutes N] [--output FOLDER]` (start/demo_command.cpp): draws its own data and trains on
 // it through a launch.
 void add_demo_command(CLI::App& app, int& exit_status);
@@ -31,7 +36,7 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
                               const std::optional<std::vector<std::string>>& program,
                               int& exit_status);
 // `recipe check|show|schema|reference` (recipe_command.cpp). `recipe new` is added by
-// start/recipe_new.h.
+// start/recipe_new.h, `recipe lint` by lint/lint_command.h.
 void add_recipe_commands(CLI::App& app, int& exit_status);
 // `checkpoint inspect|verify PATH [--json]` (checkpoint_command.cpp): contents of a checkpoint, and
 // its verification (exit code 65 if it is damaged). `diff A B` and `average A B... -o OUT`

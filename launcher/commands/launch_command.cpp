@@ -72,6 +72,16 @@ void refuse_for_recipes(const LaunchOptions& options) {
 
 }  // namespace
 
+LaunchOptions with_open_address(LaunchOptions options) {
+  const bool is_fixed =
+      options.rdzv_backend == "static" && options.nnodes.find(':') == std::string::npos;
+  const bool is_given =
+      !options.master_addr.empty() || !options.rdzv_endpoint.empty() || options.standalone;
+  const bool is_one = options.nnodes.empty() || options.nnodes == "1";
+  if (is_fixed && !is_given && !is_one) options.master_addr = kOpenAddress;
+  return options;
+}
+
 void check_launch_flags(const LaunchOptions& options) {
   if (options.program.empty()) {
     refuse_for_recipes(options);
@@ -174,19 +184,48 @@ void declare_launch(CLI::App& launch, LaunchOptions& options) {
   launch.add_option("RECIPE", options.path, "The recipe to run.");
 }
 
+namespace {
+
+struct DryRunFlags {
+  bool is_given = false, as_json = false;
+};
+
+void add_dry_run_flags(CLI::App& launch, DryRunFlags& flags) {
+  const core::FlagGroup group(launch, kRecipeFlags);
+  launch.add_flag("--dry-run", flags.is_given,
+                  "Make every check of a launch, build the model on simulated ranks and print the "
+                  "outline of the run. Starts and writes nothing.");
+  launch.add_flag("--json", flags.as_json, "With --dry-run: print one JSON object.");
+}
+
+void check_dry_run_flags(const DryRunFlags& flags, bool is_program) {
+  if (flags.is_given && is_program) {
+    throw core::UsageError("--dry-run", "is for recipes, and a program follows --", "leave it out");
+  }
+  if (flags.as_json && !flags.is_given) {
+    throw core::UsageError("--json", "is for --dry-run", "leave it out, or add --dry-run");
+  }
+}
+
+}  // namespace
+
 void add_launch_commands(CLI::App& app, const std::optional<std::vector<std::string>>& program,
-                         int& exit_status) {
+                         DryRun* dry_run, int& exit_status) {
   const auto launch_options = std::make_shared<LaunchOptions>();
+  const auto dry_run_flags = std::make_shared<DryRunFlags>();
   CLI::App* const launch =
       app.add_subcommand("launch", "Run a recipe, or any program after --, in several processes");
   declare_launch(*launch, *launch_options);
-  launch->callback([launch_options, &program, &exit_status] {
+  add_dry_run_flags(*launch, *dry_run_flags);
+  launch->callback([launch_options, dry_run_flags, dry_run, &program, &exit_status] {
+    check_dry_run_flags(*dry_run_flags, program.has_value());
     if (!program) {
       if (launch_options->path.empty()) {
         throw core::UsageError("launch", "nothing to run is given",
                                "scaletrain launch RECIPE, or scaletrain launch -- PROGRAM ARGS...");
       }
-      exit_status = launch_recipe(*launch_options, false);
+      exit_status = dry_run_flags->is_given ? dry_run(*launch_options, dry_run_flags->as_json)
+                                            : launch_recipe(*launch_options, false);
       return;
     }
     if (program->empty()) {

@@ -18,6 +18,13 @@ int run_launched(const Job& job, const Placement& placement, const LaunchOptions
 // path. Returns the exit status. Throws core::Error.
 int launch_recipe(const LaunchOptions& options, bool resume_command);
 
+// Address of node 0 in the options of a launch that is only checked.
+inline constexpr const char* kOpenAddress = "ADDRESS";
+
+// Returns the options with an open address for a fixed number of nodes without one, so that a
+// launch can be checked before its nodes are there.
+LaunchOptions with_open_address(LaunchOptions options);
+
 // Adds the flags for recipes that launch and resume share: --set, --allow, --worker.
 void add_recipe_flags(CLI::App& command, LaunchOptions& options);
 

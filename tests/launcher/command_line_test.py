@@ -44,9 +44,9 @@ class CommandLine(LaunchTestCase):
              "by --set optimizer.weight_decay=VALUE\n"),
             (["recipe", "validate", "r.json"],
              "scaletrain recipe: there is no command \"validate\"\n  use one of: check, show, schema, "
-             "reference, models, new; here it is check\n"),
+             "reference, models, new, lint; here it is check\n"),
             (["recipe"], "scaletrain recipe: which of its commands is not said\n  use one of: check, "
-                         "show, schema, reference, models, new\n"),
+                         "show, schema, reference, models, new, lint\n"),
             (["data", "list", "set"],
              "scaletrain data: there is no command \"list\"\n  use one of: pack, index, check, ls, get, "
              "stats, split, dedup, import, tokenize, card, synth, bench, mirror, fetch-run; here it is ls\n"),

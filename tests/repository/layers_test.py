@@ -19,7 +19,8 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"
 # those that it explains.
 LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs/checks", "jobs", "jobs/nodes", "runs",
                   "plan", "commands", "commands/watch", "commands/lr_find", "commands/start", "commands/slurm",
-                  "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/prove", "commands/kubernetes", "commands/bench",
+                  "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/prove",
+                  "commands/lint", "commands/dry_run", "commands/kubernetes", "commands/bench",
                   "commands/runs", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/kubernetes",
                       "commands/bench", "commands/runs", "commands/shell"]
@@ -32,7 +33,7 @@ NO_MODULE = ["torch_pch"]
 DATA_ROOMS = ["image", "augment", "order", "set", "loader"]
 # The folders of lib/recipe: what a schema is made of, tables of names and types of values, a file for
 # each section, the whole recipe.
-RECIPE_ROOMS = {"schema", "catalog", "sections", "sections/data", "sections/parallel", ""}
+RECIPE_ROOMS = {"schema", "catalog", "sections", "sections/data", "sections/parallel", "lint", ""}
 
 MOST_UNITS = 25  # of a folder: a header and its source are one unit
 

@@ -46,19 +46,6 @@
 namespace scaletrain::launcher {
 namespace {
 
-constexpr const char* kOpenAddress = "ADDRESS";
-
-// Nodes that are not there yet have no address: of a fixed number of them it stays open.
-LaunchOptions with_open_address(LaunchOptions options) {
-  const bool is_fixed =
-      options.rdzv_backend == "static" && options.nnodes.find(':') == std::string::npos;
-  const bool is_given =
-      !options.master_addr.empty() || !options.rdzv_endpoint.empty() || options.standalone;
-  const bool is_one = options.nnodes.empty() || options.nnodes == "1";
-  if (is_fixed && !is_given && !is_one) options.master_addr = kOpenAddress;
-  return options;
-}
-
 struct Subject {
   const CLI::App& launch;
   const Words& words;
