@@ -1,4 +1,5 @@
-// A checkpoint's contents as they are now, in the host's memory, while training changes them.
+// Copies of a checkpoint's contents in CPU memory, so that training can go on while they are
+// written.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,13 +16,13 @@
 
 namespace scaletrain::checkpoint {
 
-// The memory of one copy, used again by the next: a page that is touched for the first time costs
-// more than to copy it.
+// The memory of one copy is reused by the next: touching a page for the first time costs more than
+// copying it.
 class HostCopies {
  public:
-  // Makes room for all tensors of `contents` and copies them; of those that stand it only begins
-  // with that, and they must not change until finish() returns. Device tensors are copied to pinned
-  // memory on a separate stream; the host does not wait for it.
+  // Allocates memory for all tensors of `contents` and copies them. If the contents stand, files
+  // other than kPerRank are only begun and must not change until finish() returns. Device tensors
+  // are copied to pinned memory on a separate stream; the host does not wait for it.
   void begin(const Contents& contents);
   // Copies the rest, concurrently with a caller of contents(). Work queued on the device's stream
   // after this call waits for all of its copies.
@@ -39,14 +40,15 @@ class HostCopies {
   };
 
   void begin_on(at::Device device, const Contents& contents);
-  void begin_with(const Tensors& tensors, Tensors& copies);
+  void begin_with(const units::Shards& shards, units::Shards& copies);
+  void begin_files(const Contents& contents, bool early);
   bool add_runs(const at::Tensor& tensor, const at::Tensor& copy);
   void forget_runs();
   void copy_early(const Contents& contents);
   void begin_late(const Contents& contents);
-  void copy_runs();  // on as many threads as like
+  void copy_runs();  // may be called from several threads
   void await_runs();
-  void copy_all_runs();  // on all threads of this one's
+  void copy_all_runs();  // on all ATen threads
 
   Contents copies_;
   std::vector<at::Tensor> from_;  // sources, read until finish()

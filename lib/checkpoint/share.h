@@ -1,14 +1,13 @@
-// Shares of a checkpoint that several ranks write.
+// A rank's share of a checkpoint that several ranks write.
 #pragma once
 
 #include "lib/checkpoint/contents.h"
 
 namespace scaletrain::checkpoint {
 
-// The share of `writer` of `writers` in `contents`, of which all have the model, the means and the
-// optimizer alike: of these about as many bytes as each other's, as pieces. A tensor that is cut
-// becomes its elements in row-major order, [count]. All else is writer 0's. Of contents that are
-// cut already, what the rank has (lib/checkpoint/cut.h).
+// Returns what rank `writer` of `writers` writes. Of sharded files these are the shards that it
+// owns. Files of weights and optimizer state that every rank holds in full are divided: each writer
+// gets about as many bytes, as ranges of the tensors' elements. Rank 0 writes all else.
 Contents share_of(const Contents& contents, int writer, int writers);
 
 }  // namespace scaletrain::checkpoint

@@ -1,4 +1,4 @@
-// Tensors by name to safetensors and back.
+// Tensors by name as safetensors files.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "lib/core/disk/disk.h"
-#include "lib/format/checkpoint/stored_tensors.h"
 #include "lib/format/hashed_file.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "lib/format/tensor_values.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::checkpoint {
 
-using Tensors = std::map<std::string, at::Tensor>;
+using Tensors = units::NamedTensors;
 using TensorSums = std::map<std::string, std::string>;  // XXH3-128 of their bytes
 
 // Returns the ATen dtype of a safetensors dtype; nullopt if ATen or scaletrain does not have it.
@@ -32,25 +33,23 @@ std::string dtype_name(const std::string& tensor, at::ScalarType type);
 // Returns the bytes of a contiguous tensor on the CPU.
 std::span<std::byte> bytes_of(const at::Tensor& tensor);
 
-// Called while tensors are read, on the thread that waits for them: a long read shows that it goes
-// on.
+// Called repeatedly while tensors are read, on the thread that waits for them.
 using Progress = std::function<void()>;
 
-// Tensors of any device and layout as plain bytes: those of a contiguous CPU tensor are not copied,
-// so the tensors must not change while this lives.
+// Tensors of any device and memory layout as plain bytes. Contiguous CPU tensors are not copied and
+// must not change while this object exists.
 class HostTensors {
  public:
   explicit HostTensors(const Tensors& tensors);
+  explicit HostTensors(const units::Shards& shards);  // local tensors of the shards
 
   std::int64_t bytes() const;
   TensorSums sums() const;
   HostTensors only(const std::set<std::string>& names) const;  // subset with the same checks
-  // Writing throws core::DivergedError naming the first tensor that holds such a value: a
-  // checkpoint of it would take the place of one that can be used. `firsts`: where those that are
-  // pieces begin.
-  void refuse(format::NotFinite what, std::int64_t step,
-              std::map<std::string, std::int64_t> firsts = {});
-  // Notes `step` beside the tensors, so that a file of another step is reported.
+  // Makes write() throw core::DivergedError naming the first tensor that holds such a value: a
+  // checkpoint of it would replace one that can be used.
+  void refuse(format::NotFinite what, std::int64_t step);
+  // Stores `step` in the metadata, so that a file of another step is reported.
   format::FileEntry write(core::Disk& disk, const std::filesystem::path& path,
                           std::optional<std::int64_t> step = std::nullopt) const;
 
@@ -58,7 +57,6 @@ class HostTensors {
   struct Refused {
     format::NotFinite what;
     std::int64_t step;
-    std::map<std::string, std::int64_t> firsts;
   };
   HostTensors() = default;
   void write(const format::TensorInfo& info, format::HashedFile& file) const;
@@ -67,28 +65,8 @@ class HostTensors {
              std::span<const std::byte> piece) const;
 
   Tensors tensors_;
+  std::map<std::string, std::int64_t> firsts_;  // first element of a shard in its full tensor
   std::optional<Refused> refused_;
-};
-
-// Floating-point dtypes of a file's tensors: the same as their destinations', or any.
-enum class Types { kSame, kAnyFloating };
-
-// One file of a checkpoint, compared with the tensors that it is to fill.
-class TensorSource {
- public:
-  // Throws core::CheckpointError naming the first three tensors of each kind that are missing, left
-  // over, of another shape or of another dtype.
-  TensorSource(const std::filesystem::path& path, const Tensors& wanted,
-               Types types = Types::kSame);
-
-  // Copies the file's values into `tensors`, those it was compared with.
-  void copy_to(
-      const Tensors& tensors, const Progress& progress = [] {}) const;
-
- private:
-  void read(const format::TensorInfo& info, const Tensors& tensors) const;
-
-  format::StoredTensors file_;
 };
 
 }  // namespace scaletrain::checkpoint

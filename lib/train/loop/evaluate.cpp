@@ -13,9 +13,9 @@
 #include "lib/train/model/buffers.h"
 #include "lib/train/rules/any_rank.h"
 #include "lib/train/rules/score_rows.h"
-#include "lib/train/run/held.h"
 #include "lib/train/run/stages.h"
-#include "lib/train/state/evaluated_tensors.h"
+#include "lib/train/run/state_shards.h"
+#include "lib/train/state/evaluation_weights.h"
 
 namespace scaletrain::train {
 namespace {

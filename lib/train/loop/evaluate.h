@@ -28,7 +28,7 @@ struct EvalResult {
 using Watcher = std::function<void(const data::Batch& batch, const task::Example& example,
                                    const at::Tensor& output)>;
 
-// Runs the model in evaluation mode, with the tensors of lib/train/state/evaluated_tensors.h, over
+// Runs the model in evaluation mode, with the tensors of lib/train/state/evaluation_weights.h, over
 // all of `split` from its start, and leaves model and buffers as they were for training. Ranks may
 // have different numbers of batches: only the sums, and scores where the task has some, are
 // exchanged. A stop that any rank was asked for cuts it short on all. Every rank calls it.

@@ -1,4 +1,4 @@
-// How a run goes on from a checkpoint.
+// Resuming a run from a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,18 @@ format::ClassNames classes_of_rank_0(dist::Group& group, const std::filesystem::
 // Returns `ramp` as the list of numbers in state.json (format::ramp_of()).
 std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp);
 
-// Fills the model on rank 0 and the optimizer on all ranks from `checkpoint`, whose state
-// `run.state` is already, where ranks hold the model together what each has of both, and looks for
-// the best checkpoints in the run's folder. Every rank calls it. Throws core::RecipeError for
-// another global batch or ramp of it, core::CheckpointError for other tensors.
+// Restores the model and the optimizer on all ranks from `checkpoint`, whose training state
+// run.state already is, and looks for the best checkpoints in the run's folder. Collective. Throws
+// core::RecipeError for another global batch or ramp of it, core::CheckpointError for other tensors.
 void restore(Run& run, const std::filesystem::path& checkpoint);
 
-// Fills the run's means and their counts from `checkpoint`, where there is one; an ema that it has
-// not is warned about, and the mean begins with the run's model. `same_ranks`: the checkpoint is of
-// as many. Every rank calls it.
+// Restores the run's EMA and SWA weights and their update counts from `checkpoint`, if there is one.
+// Warns of an average that it lacks, which begins with the run's model. `same_ranks`: the checkpoint
+// is of as many. Collective.
 void restore_means(Run& run, const std::optional<std::filesystem::path>& checkpoint,
                    bool same_ranks);
 
-// Warns of what makes `run` another one than the run it goes on from, whose state was `was`.
+// Warns of differences between `run` and the run that it continues, whose state was `was`.
 void warn_of_differences(const Run& run, const format::TrainState& was);
 
 }  // namespace scaletrain::train
