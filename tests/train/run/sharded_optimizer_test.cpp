@@ -10,7 +10,7 @@
 
 #include "lib/checkpoint/cut.h"
 #include "lib/train/build/build.h"
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run/run_support.h"
 
@@ -26,11 +26,13 @@ TEST_CASE("tensors have owners where an optimizer looks at whole ones and ranks 
         testing::run_ranks({.world_size = ranks}, [&](const core::WorkerEnv& env) -> std::string {
           const auto run = build_run(recipe, env, std::nullopt, {});
           bool is_told = true;  // whoever saves
-          const auto cut = cut_of(*run);
+          const units::Shards shards_of_state =
+              optimizer_shards(*run, model_shards(*run), /*outer=*/false);
           const std::set<std::string> whole = run->learner.optimizer->whole_state();
           for (const std::string& name : whole) {
-            is_told = is_told && cut &&
-                      checkpoint::is_whole(checkpoint::find_part(cut->parts, name), name);
+            const auto found = shards_of_state.find(name);
+            is_told = is_told && found != shards_of_state.end() &&
+                      (!found->second.is_here() || found->second.is_full());
           }
           const optim::Shards shards = shards_of(*run);
           const at::Tensor ones = at::ones({2});
