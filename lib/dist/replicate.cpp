@@ -28,8 +28,7 @@ void replicate_message(Group& group, const std::vector<at::Tensor>& tensors, con
 
 }  // namespace
 
-void replicate(Group& group, const std::vector<at::Tensor>& tensors, const char* name,
-               int root) {
+void replicate(Group& group, const std::vector<at::Tensor>& tensors, const char* name, int root) {
   if (group.world_size() == 1) return;
   const at::NoGradGuard no_grad;
   // Some optimizer tensors may be in host memory.

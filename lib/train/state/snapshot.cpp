@@ -75,8 +75,7 @@ class Files {
   }
 
   void add_optimizer() {
-    add(format::kOptimizerFile, Kind::kOptimizer,
-        optimizer_shards(run_, shards_, /*outer=*/true));
+    add(format::kOptimizerFile, Kind::kOptimizer, optimizer_shards(run_, shards_, /*outer=*/true));
   }
 
  private:
@@ -157,9 +156,9 @@ std::optional<format::TrainState> load_best_model(Run& run) {
       run.group->broadcast_text(at_hand ? "yes" : "no", 0, "the best checkpoint") == "yes";
   if (is_there) {
     const char* const weights = run.recipe.ema ? "" : "model";
-    checkpoint::GroupReader(
-        *run.group, read_by(run), [&] { return format::weights_file(best, weights); },
-        model_shards(run), {.casts_floats = true})
+    checkpoint::GroupReader(*run.group, read_by(run),
+                            [&] { return format::weights_file(best, weights); }, model_shards(run),
+                            {.casts_floats = true})
         .read([&run] { run.beat.enter(core::Phase::kValidating); });
   }
   run.engine->weights_changed();

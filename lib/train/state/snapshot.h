@@ -13,8 +13,8 @@ namespace scaletrain::train {
 // Collective.
 checkpoint::Contents snapshot(Run& run);
 
-// Ends training and loads the model of the run's best checkpoint, or its EMA if the run has one, but
-// not the optimizer. Returns the training state of that checkpoint, on rank 0; nullopt if the
+// Ends training and loads the model of the run's best checkpoint, or its EMA if the run has one,
+// but not the optimizer. Returns the training state of that checkpoint, on rank 0; nullopt if the
 // checkpoint does not verify, which is a warning, and the model stays. Collective.
 std::optional<format::TrainState> load_best_model(Run& run);
 
