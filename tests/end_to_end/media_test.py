@@ -4,7 +4,7 @@ import struct
 import unittest
 
 from end_to_end import support
-from end_to_end.trackers_test import message, tf_records
+from end_to_end.tracker_files import message, tf_records
 
 
 class MediaTest(support.RunTestCase):

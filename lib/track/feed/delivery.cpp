@@ -34,7 +34,6 @@ void Delivery::pump(bool is_ending) {
   while (Source* const source = next_source()) {
     if (!write_batch(*source)) return;
   }
-  if (attempt([this] { pump_more(); }) == Outcome::kAgain) return;
   is_drained_ = true;
 }
 

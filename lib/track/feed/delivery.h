@@ -57,8 +57,6 @@ class Delivery {
   virtual void make_sink() = 0;  // unless it is there
   virtual void drop_sink() = 0;
   virtual void finish_sink() = 0;
-  // Passes on other files of the run; called with the sink there, when all items were passed on.
-  virtual void pump_more() {}
 
  private:
   Source* next_source();
@@ -105,8 +103,6 @@ class SinkDelivery : public Delivery {
   }
   void drop_sink() override { sink_.reset(); }
   void finish_sink() override { sink_->finish(); }
-
-  Sink<Item>& sink() { return *sink_; }  // in pump_more()
 
  private:
   Make make_;
