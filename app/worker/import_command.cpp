@@ -65,12 +65,11 @@ void import_weights(const exchange::ImportRequest& request, const Models& models
   const recipe::Recipe recipe = recipe_for(request, plan, models);
   const auto model = nn::make_blank_model(recipe.model, recipe.data.image_size, models.factories);
   // Nothing was trained: no state of an optimizer, no batch.
-  const checkpoint::Contents contents{.model = take_tensors(request, *model),
-                                      .buffers = {},
-                                      .optimizer = {},
-                                      .state = {},
-                                      .classes = plan.classes,
-                                      .recipe = recipe::to_json(recipe)};
+  checkpoint::Contents contents{
+      .files = {}, .state = {}, .classes = plan.classes, .recipe = recipe::to_json(recipe)};
+  const checkpoint::Tensors tensors = take_tensors(request, *model);
+  contents.file(format::kModelFile).shards = units::full_shards(tensors);
+  contents.file(format::kOptimizerFile, checkpoint::TensorFile::Kind::kOptimizer);
   core::Disk& disk = core::system_disk();
   exchange::publish_folder(disk, request.out, /*replaces=*/false, [&](const fs::path& folder) {
     for (const auto& [name, text] : plan.files) format::write_hashed(disk, folder / name, text);
@@ -78,7 +77,7 @@ void import_weights(const exchange::ImportRequest& request, const Models& models
     checkpoint::save(disk, folder, contents, {.last = 1});
   });
   std::printf("%s: %s, %zu tensors\n", core::printable(request.out).c_str(),
-              recipe.model.name.c_str(), contents.model.size());
+              recipe.model.name.c_str(), tensors.size());
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "lib/checkpoint/tensor_files.h"
-#include "lib/checkpoint/tensors.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/version.h"
@@ -16,7 +15,6 @@
 #include "lib/format/checkpoint/checkpoint_folder_links.h"
 #include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/format/checkpoint/checkpoint_folder_remove.h"
-#include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/format/json_fields.h"
 
 namespace scaletrain::checkpoint {
@@ -25,17 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "checkpoints";
-constexpr const char* kModel = format::kModelFile;
-constexpr const char* kOptimizer = format::kOptimizerFile;
-constexpr const char* kState = format::kStateFile;
-constexpr const char* kClasses = format::kClassesFile;
-constexpr const char* kRecipe = format::kRecipeFile;
-constexpr std::int64_t kMaxJsonBytes = 16 << 20;
-
-std::string read_text(const fs::path& path) {
-  return core::read_file(path, kMaxJsonBytes, core::ExitCode::kData);
-}
-
 // nullopt where the folder cannot be listed: what was saved is saved, and nothing is removed.
 std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints,
                                              core::Housekeeping& housekeeping) {
@@ -119,9 +106,12 @@ Written write(core::Disk& disk, const fs::path& run, const Contents& contents, W
   const std::string classes = nlohmann::json(contents.classes).dump() + "\n";
   const auto write_own = [&](const fs::path& folder) {
     format::FolderFiles files = tensors.write(disk, folder);
-    files.files[kState] = format::write_hashed(disk, folder / kState, state);
-    files.files[kClasses] = format::write_hashed(disk, folder / kClasses, classes);
-    files.files[kRecipe] = format::write_hashed(disk, folder / kRecipe, contents.recipe);
+    files.files[format::kStateFile] =
+        format::write_hashed(disk, folder / format::kStateFile, state);
+    files.files[format::kClassesFile] =
+        format::write_hashed(disk, folder / format::kClassesFile, classes);
+    files.files[format::kRecipeFile] =
+        format::write_hashed(disk, folder / format::kRecipeFile, contents.recipe);
     return files;
   };
   Written written;
@@ -172,39 +162,6 @@ fs::path save(core::Disk& disk, const fs::path& run, const Contents& contents,
   fs::path path = write(disk, run, contents, nullptr, nullptr, &housekeeping).path;
   settle(disk, run, contents.state.step, retention, housekeeping);
   return path;
-}
-
-void load(const fs::path& checkpoint, Contents& contents, const Progress& progress) {
-  // Everything is compared before anything is changed.
-  const TensorSource model(checkpoint / kModel, contents.model);
-  const TensorSource optimizer(checkpoint / kOptimizer, contents.optimizer);
-  contents.state = read_state(checkpoint);
-  contents.classes = format::read_class_names(checkpoint, format::read_manifest(checkpoint));
-  contents.recipe = read_text(checkpoint / kRecipe);
-  model.copy_to(contents.model, progress);
-  optimizer.copy_to(contents.optimizer, progress);
-}
-
-void load_model(const fs::path& checkpoint, Tensors& tensors, const Progress& progress,
-                std::string_view weights) {
-  const TensorSource source(format::weights_file(checkpoint, weights), tensors,
-                            Types::kAnyFloating);
-  source.copy_to(tensors, progress);
-}
-
-void load_buffers(const fs::path& checkpoint, std::map<std::string, at::Tensor>& tensors,
-                  std::string_view weights) {
-  const fs::path path =
-      checkpoint /
-      (weights == "model" ? kBuffers : buffers_beside(format::weights_file(checkpoint, weights)));
-  if (format::has_tensors(path)) TensorSource(path, tensors).copy_to(tensors);
-}
-
-bool load_ranks(const fs::path& checkpoint, const Tensors& tensors) {
-  const fs::path path = checkpoint / kRanks;
-  if (!format::has_tensors(path)) return false;
-  TensorSource(path, tensors).copy_to(tensors);
-  return true;
 }
 
 }  // namespace scaletrain::checkpoint

@@ -1,4 +1,4 @@
-// Writes and reads checkpoints.
+// Writes checkpoints; lib/checkpoint/shard_reader.h reads them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,6 @@
 
 #include "lib/checkpoint/contents.h"
 #include "lib/checkpoint/kept_files.h"
-#include "lib/checkpoint/tensors.h"
 #include "lib/checkpoint/writers.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/housekeeping.h"
@@ -57,26 +56,5 @@ void settle(core::Disk& disk, const std::filesystem::path& run, std::int64_t ste
 // Calls write() and settle(). Returns the path.
 std::filesystem::path save(core::Disk& disk, const std::filesystem::path& run,
                            const Contents& contents, const format::Retention& retention);
-
-// Copies the tensors of a verified checkpoint into `contents` (whose tensors give names, shapes and
-// dtypes) and fills state, classes and recipe. Throws core::CheckpointError naming the first
-// tensors that are missing, left over or of another shape.
-void load(
-    const std::filesystem::path& checkpoint, Contents& contents, const Progress& progress = [] {});
-
-// Copies only the weights into `tensors`: "model", or another name that format::weights_file knows.
-// Makes the same checks as load(), but the floating-point dtype may differ.
-void load_model(
-    const std::filesystem::path& checkpoint, Tensors& tensors, const Progress& progress = [] {},
-    std::string_view weights = "model");
-
-// Copies rank-local buffers into `tensors`, [ranks, ...], of the "model" or of an average (EMA,
-// SWA) in the checkpoint, with the same checks. Leaves them unchanged if the checkpoint has none.
-void load_buffers(const std::filesystem::path& checkpoint,
-                  std::map<std::string, at::Tensor>& tensors, std::string_view weights = "model");
-
-// Copies other rank-local state into `tensors`, [ranks, ...], with the same checks. Returns false
-// if the checkpoint has none.
-bool load_ranks(const std::filesystem::path& checkpoint, const Tensors& tensors);
 
 }  // namespace scaletrain::checkpoint

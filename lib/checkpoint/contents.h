@@ -1,78 +1,56 @@
-// Contents of a checkpoint, or one rank's share of them.
+// Contents of a checkpoint, as far as one rank writes them.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "lib/format/checkpoint/piece.h"
-#include "lib/format/checkpoint/piece_table.h"
 #include "lib/format/checkpoint/train_state.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::checkpoint {
 
 using format::TrainState;
+using Tensors = units::NamedTensors;
 
-// Local shard of a sharded parameter, as consecutive pieces.
-struct Part {
-  std::vector<std::int64_t> shape;  // shape of the full parameter
-  std::vector<format::Piece> pieces = {};
-  bool writes = true;  // true if this rank writes among those of the group with an equal shard
-  // Kinds of optimizer state of this parameter that are not sharded: each tensor is full, with a
-  // shape of its own, on one rank, which may be another one (optim::Optimizer::whole_state()).
-  std::set<std::string> whole = {};
-};
-using Parts = std::map<std::string, Part>;  // key: parameter name
+// Tensors of one file of a checkpoint. If `part` is empty, rank 0 holds all of them in full.
+// Otherwise each rank writes the shards that it owns into a file of its own, and the manifest has a
+// table of them.
+struct TensorFile {
+  enum class Kind {
+    kWeights,    // of the model, or an average of them; finite
+    kOptimizer,  // not NaN
+    kPerRank,    // tensors [ranks, ...] or [replicas, ...]; training changes them at any time
+  };
 
-// Sharding of a model over its ranks. For a parameter in `parts`, the parameter and its optimizer
-// state KIND/NAME are flat tensors of this rank's pieces, except for kinds in Part::whole. All
-// other tensors are full on every rank.
-struct Cut {
-  Parts parts;
-  int place = 0, places = 1;  // this rank in the sharding group, and its size
-  bool writes = true;         // true if this rank writes among those with equal contents
-};
-
-// Per-replica state of a sharded model: this rank's pieces of tensors [copies, ...]. `cut` names
-// parts as the tensors are named, without PREFIX/.
-struct OwnRows {
-  std::map<std::string, at::Tensor> tensors;
-  Cut cut;
-  std::string file = {};  // set in a share, if the rows are another rank's
-};
-
-// Averaged weights (EMA or SWA): parameters and buffers, and rank-local buffers.
-struct MeanContents {
-  std::map<std::string, at::Tensor> tensors, buffers = {};
+  std::string name;  // "model.safetensors"
+  Kind kind = Kind::kWeights;
+  units::Shards shards = {};
+  std::string part = {};          // "model-00001-of-00002.safetensors"
+  std::int64_t bytes_of_all = 0;  // estimated bytes that all ranks write, if `part` is set
 };
 
 struct Contents {
-  std::map<std::string, at::Tensor> model;    // parameters and buffers by name
-  std::map<std::string, at::Tensor> buffers;  // rank-local buffers, [ranks, ...]; {}: not saved
-  // Other rank-local state, [ranks, ...]; {}: nothing. For a sharded model: this rank's rows in
-  // `own_rows`, and the rows of ranks for which it writes.
-  std::map<std::string, at::Tensor> ranks = {};
-  std::vector<OwnRows> own_rows = {};
-  std::map<std::string, MeanContents> means = {};  // key: "ema", "ema:0.999", "swa"
-  std::map<std::string, at::Tensor> optimizer;     // optim::Optimizer::state()
+  std::vector<TensorFile> files;
   TrainState state;
-  std::vector<std::string> classes;
-  std::string recipe;           // resolved JSON
-  std::optional<Cut> cut = {};  // nullopt: nothing is sharded
-  // True if all tensors except `buffers`, `ranks` and `own_rows` are the run's own memory and stay
-  // unchanged until a step's update: they may be copied until then.
+  std::vector<std::string> classes = {};
+  std::string recipe = {};  // resolved JSON
+  // True if all tensors except those of kPerRank files are the run's own and stay unchanged until
+  // the next update: they may be copied until then.
   bool stands = false;
 
-  // For a share (lib/checkpoint/share.h): the pieces of which its tensors consist, with offsets not
-  // known yet, and the total bytes of all shares.
-  bool is_share = false;
-  format::PieceTables pieces = {};
-  std::int64_t all_bytes = 0;
+  // Returns the file of this name, added if it is new.
+  TensorFile& file(const std::string& name, TensorFile::Kind kind = TensorFile::Kind::kWeights);
 };
+
+// File of the buffers that each rank keeps, of the model or of the averaged weights in `weights`:
+// "buffers.safetensors", "ema_buffers.safetensors".
+std::string buffers_file(const std::string& weights);
+// File of other rank-local state.
+inline constexpr const char* kRanksFile = "ranks.safetensors";
+
+// Name of the file in which rank `rank` of `ranks` writes its shards of the file `name`:
+// "model-00001-of-00002.safetensors".
+std::string part_name(const std::string& name, int rank, int ranks);
 
 }  // namespace scaletrain::checkpoint

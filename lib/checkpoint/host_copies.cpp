@@ -38,24 +38,24 @@ bool fits(const at::Tensor& copy, const at::Tensor& tensor, bool is_pinned) {
          copy.strides() == at::IntArrayRef(strides_of(tensor)) && copy.is_pinned() == is_pinned;
 }
 
-bool all_fit(const Tensors& copies, const Tensors& tensors, bool is_pinned) {
-  return std::ranges::equal(copies, tensors, [&](const auto& copy, const auto& tensor) {
-    return copy.first == tensor.first && fits(copy.second, tensor.second, is_pinned);
+bool all_fit(const units::Shards& copies, const units::Shards& shards, bool is_pinned) {
+  return std::ranges::equal(copies, shards, [&](const auto& copy, const auto& shard) {
+    return copy.first == shard.first && fits(copy.second.tensor, shard.second.tensor, is_pinned);
   });
 }
 
-// Memory for copies, one behind the other as in their file and from a page on: what is contiguous
-// is written to the disk as it lies there, from huge pages.
-Tensors room_for(const Tensors& tensors, bool is_pinned) {
+// Allocates copies, one behind the other as in their file and from a page on: what is contiguous is
+// written to the disk as it lies there, from huge pages.
+units::Shards room_for(const units::Shards& shards, bool is_pinned) {
   std::vector<format::TensorInfo> order;
-  order.reserve(tensors.size());
+  order.reserve(shards.size());
   std::int64_t bytes = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, shard] : shards) {
     order.push_back({.name = name,
-                     .dtype = dtype_name(name, tensor.scalar_type()),
+                     .dtype = dtype_name(name, shard.tensor.scalar_type()),
                      .shape = {},
                      .begin = 0,
-                     .end = static_cast<std::int64_t>(tensor.nbytes())});
+                     .end = static_cast<std::int64_t>(shard.tensor.nbytes())});
     bytes += order.back().end;
   }
   std::ranges::sort(order, format::comes_before);
@@ -65,12 +65,12 @@ Tensors room_for(const Tensors& tensors, bool is_pinned) {
   if (!is_pinned) core::ask_for_huge_pages(bytes_of(memory));
   const auto address = reinterpret_cast<std::uintptr_t>(memory.const_data_ptr());
   auto place = (page - static_cast<std::int64_t>(address % page)) % page;
-  Tensors room;
+  units::Shards room;
   for (const format::TensorInfo& info : order) {
-    const at::Tensor& tensor = tensors.at(info.name);
-    room[info.name] = memory.narrow(0, place, info.end)
-                          .view(tensor.scalar_type())
-                          .as_strided(tensor.sizes(), strides_of(tensor));
+    const at::Tensor& tensor = shards.at(info.name).tensor;
+    room[info.name].tensor = memory.narrow(0, place, info.end)
+                                 .view(tensor.scalar_type())
+                                 .as_strided(tensor.sizes(), strides_of(tensor));
     place += info.end;
   }
   return room;
@@ -78,17 +78,20 @@ Tensors room_for(const Tensors& tensors, bool is_pinned) {
 
 // Returns the device of the first tensor that is not on the host; the CPU if all are.
 at::Device device_of(const Contents& contents) {
-  for (const Tensors* tensors : {&contents.model, &contents.optimizer}) {
-    for (const auto& [name, tensor] : *tensors) {
-      if (!tensor.is_cpu()) return tensor.device();
+  for (const TensorFile& file : contents.files) {
+    for (const auto& [name, shard] : file.shards) {
+      if (!shard.tensor.is_cpu()) return shard.tensor.device();
     }
   }
   return at::kCPU;
 }
 
+bool is_early(const TensorFile& file) { return file.kind == TensorFile::Kind::kPerRank; }
+
 }  // namespace
 
-// Adds the runs of what lies in memory as its copy shall; false where it does not, or is elsewhere.
+// Adds the runs of a tensor whose elements lie in CPU memory as those of its copy; false for
+// others.
 bool HostCopies::add_runs(const at::Tensor& tensor, const at::Tensor& copy) {
   if (!tensor.is_cpu() || !tensor.is_non_overlapping_and_dense()) return false;
   std::span<const std::byte> left(static_cast<const std::byte*>(tensor.const_data_ptr()),
@@ -102,17 +105,22 @@ bool HostCopies::add_runs(const at::Tensor& tensor, const at::Tensor& copy) {
   return true;
 }
 
-void HostCopies::begin_with(const Tensors& tensors, Tensors& copies) {
+void HostCopies::begin_with(const units::Shards& shards, units::Shards& copies) {
   const bool is_pinned =
-      std::ranges::any_of(tensors, [](const auto& one) { return one.second.is_cuda(); });
-  if (!all_fit(copies, tensors, is_pinned)) {
+      std::ranges::any_of(shards, [](const auto& one) { return one.second.tensor.is_cuda(); });
+  if (!all_fit(copies, shards, is_pinned)) {
     copies.clear();  // before there is more
-    copies = room_for(tensors, is_pinned);
+    copies = room_for(shards, is_pinned);
   }
-  for (const auto& [name, tensor] : tensors) {
-    const at::Tensor& to = copies.at(name);
-    if (!add_runs(tensor, to)) to.copy_(tensor, /*non_blocking=*/true);
-    from_.push_back(tensor);
+  for (const auto& [name, shard] : shards) {
+    units::Shard& copy = copies.at(name);
+    if (!add_runs(shard.tensor, copy.tensor)) {
+      copy.tensor.copy_(shard.tensor, /*non_blocking=*/true);
+    }
+    from_.push_back(shard.tensor);
+    copy.shape = shard.shape;
+    copy.slices = shard.slices;
+    copy.owned = shard.owned;
   }
 }
 
@@ -121,35 +129,31 @@ void HostCopies::forget_runs() {
   next_ = done_ = 0;
 }
 
-void HostCopies::copy_early(const Contents& contents) {
+void HostCopies::begin_files(const Contents& contents, bool early) {
   forget_runs();
-  begin_with(contents.buffers, copies_.buffers);
-  begin_with(contents.ranks, copies_.ranks);
-  copies_.own_rows.resize(contents.own_rows.size());
-  for (std::size_t i = 0; i < contents.own_rows.size(); ++i) {
-    begin_with(contents.own_rows[i].tensors, copies_.own_rows[i].tensors);
-    copies_.own_rows[i].file = contents.own_rows[i].file;
+  for (std::size_t i = 0; i < contents.files.size(); ++i) {
+    const TensorFile& file = contents.files[i];
+    if (is_early(file) != early) continue;
+    TensorFile& copy = copies_.files[i];
+    begin_with(file.shards, copy.shards);
+    copy.name = file.name;
+    copy.kind = file.kind;
+    copy.part = file.part;
+    copy.bytes_of_all = file.bytes_of_all;
   }
+}
+
+void HostCopies::copy_early(const Contents& contents) {
+  copies_.files.resize(contents.files.size());
+  begin_files(contents, /*early=*/true);
   copy_all_runs();
 }
 
 void HostCopies::begin_late(const Contents& contents) {
-  forget_runs();
-  begin_with(contents.model, copies_.model);
-  begin_with(contents.optimizer, copies_.optimizer);
-  std::map<std::string, MeanContents> means;
-  for (const auto& [name, mean] : contents.means) {
-    MeanContents& to = means[name] = std::move(copies_.means[name]);
-    begin_with(mean.tensors, to.tensors);
-    begin_with(mean.buffers, to.buffers);
-  }
-  copies_.means = std::move(means);
+  begin_files(contents, /*early=*/false);
   copies_.state = contents.state;
   copies_.classes = contents.classes;
   copies_.recipe = contents.recipe;
-  copies_.is_share = contents.is_share;
-  copies_.pieces = contents.pieces;
-  copies_.all_bytes = contents.all_bytes;
 }
 
 void HostCopies::begin(const Contents& contents) {

@@ -19,9 +19,9 @@ namespace scaletrain::checkpoint {
 // than copying it.
 class HostCopies {
  public:
-  // Allocates memory for all tensors of `contents` and copies them. Tensors that Contents::stands
-  // covers are only begun: they must not change until finish() returns. Device tensors are copied
-  // to pinned memory on a separate stream, without waiting on the host.
+  // Allocates memory for all tensors of `contents` and copies them. If the contents stand, files
+  // other than kPerRank are only begun: they must not change until finish() returns. Device tensors
+  // are copied to pinned memory on a separate stream, without waiting on the host.
   void begin(const Contents& contents);
   // Copies the rest, concurrently with a caller of contents(). Work queued on the device's stream
   // after this call waits for all of its copies.
@@ -39,14 +39,15 @@ class HostCopies {
   };
 
   void begin_on(at::Device device, const Contents& contents);
-  void begin_with(const Tensors& tensors, Tensors& copies);
+  void begin_with(const units::Shards& shards, units::Shards& copies);
+  void begin_files(const Contents& contents, bool early);
   bool add_runs(const at::Tensor& tensor, const at::Tensor& copy);
   void forget_runs();
   void copy_early(const Contents& contents);
   void begin_late(const Contents& contents);
   void copy_runs();  // may be called from several threads
   void await_runs();
-  void copy_all_runs();  // uses all threads of this object
+  void copy_all_runs();  // uses all ATen threads
 
   Contents copies_;
   std::vector<at::Tensor> from_;  // sources, read until finish()

@@ -1,126 +1,114 @@
 #include "lib/checkpoint/share.h"
 
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 
-#include <filesystem>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "lib/checkpoint/cut.h"
-#include "lib/checkpoint/tensors.h"
-#include "lib/format/checkpoint/checkpoint_folder_names.h"
-#include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/format/checkpoint/piece_division.h"
 
 namespace scaletrain::checkpoint {
 namespace {
 
-// A tensor of a file that all ranks have alike, and where its piece goes.
-struct Shared {
-  const std::string* file;
+// A tensor that every rank holds in full.
+struct Replicated {
+  const TensorFile* file;
   const std::string* name;
-  const at::Tensor* tensor;
-  Tensors* to;
+  const units::Shard* shard;
+
+  std::int64_t element_bytes() const {
+    return static_cast<std::int64_t>(shard->tensor.element_size());
+  }
 };
 
-void list(const std::string& file, const Tensors& tensors, Tensors& to, std::vector<Shared>& all) {
-  for (const auto& [name, tensor] : tensors) all.push_back({&file, &name, &tensor, &to});
+bool is_divided(const TensorFile& file) {
+  return file.part.empty() && file.kind != TensorFile::Kind::kPerRank;
 }
 
-std::vector<format::Extent> extents_of(const std::vector<Shared>& all) {
+std::vector<Replicated> replicated_of(const Contents& contents) {
+  std::vector<Replicated> all;
+  for (const TensorFile& file : contents.files) {
+    if (!is_divided(file)) continue;
+    for (const auto& [name, shard] : file.shards) all.push_back({&file, &name, &shard});
+  }
+  return all;
+}
+
+using Portions = std::vector<std::vector<format::Portion>>;  // by writer
+
+Portions divide(const std::vector<Replicated>& all, int writers) {
   std::vector<format::Extent> extents;
   extents.reserve(all.size());
-  for (const Shared& one : all) {
-    extents.push_back({.elements = one.tensor->numel(),
-                       .element_bytes = static_cast<std::int64_t>(one.tensor->element_size())});
+  for (const Replicated& one : all) {
+    extents.push_back(
+        {.elements = one.shard->tensor.numel(), .element_bytes = one.element_bytes()});
   }
-  return extents;
+  return format::divide(extents, writers);
 }
 
-// How the files of pieces are called: of each whole file and writer, those without a share left
-// out. "model-00002-of-00003.safetensors".
-std::map<std::pair<std::string, int>, std::string> names_of(
-    const std::vector<Shared>& all, const std::vector<std::vector<format::Portion>>& portions) {
-  std::map<std::string, std::set<int>> writers;  // key: file
-  for (int writer = 0; writer < static_cast<int>(portions.size()); ++writer) {
-    for (const format::Portion& portion : portions[static_cast<std::size_t>(writer)]) {
-      writers[*all[portion.tensor].file].insert(writer);
+// Returns the name of the writer's part of `file`; parts are numbered among the writers that have
+// one. A writer without a portion gets the first name and writes nothing.
+std::string name_of_part(const TensorFile& file, const std::vector<Replicated>& all,
+                         const Portions& portions, int writer) {
+  std::set<int> writers;
+  for (int one = 0; one < static_cast<int>(portions.size()); ++one) {
+    for (const format::Portion& portion : portions[static_cast<std::size_t>(one)]) {
+      if (all[portion.tensor].file == &file) writers.insert(one);
     }
   }
-  std::map<std::pair<std::string, int>, std::string> names;
-  for (const auto& [file, its] : writers) {
-    const std::filesystem::path whole(file);
-    int number = 0;
-    for (const int writer : its) {
-      names[{file, writer}] = fmt::format("{}-{:05}-of-{:05}{}", whole.stem().string(), ++number,
-                                          its.size(), whole.extension().string());
-    }
-  }
-  return names;
+  const auto number = std::distance(writers.begin(), writers.lower_bound(writer));
+  return part_name(file.name, static_cast<int>(number), static_cast<int>(writers.size()));
 }
 
-// Returns the tensor's entry in the tables, with its dtype and shape set.
-format::CutTensor& entry_for(format::PieceTables& tables, const Shared& one) {
-  format::CutTensor& entry = tables[*one.file][*one.name];
-  entry.dtype = dtype_name(*one.name, one.tensor->scalar_type());
-  entry.shape = one.tensor->sizes().vec();
-  return entry;
+units::Shard range_of(const units::Shard& full, const format::Portion& portion) {
+  if (portion.first == 0 && portion.last == full.tensor.numel()) return full;
+  units::Shard range = full;
+  range.tensor = full.tensor.detach().contiguous().view({-1}).narrow(0, portion.first,
+                                                                     portion.last - portion.first);
+  range.slices = {format::range_piece(full.shape, portion.first, portion.last)};
+  return range;
 }
 
-at::Tensor piece_of(const at::Tensor& tensor, const format::Portion& portion) {
-  if (portion.first == 0 && portion.last == tensor.numel()) return tensor;
-  return tensor.detach().contiguous().view({-1}).narrow(0, portion.first,
-                                                        portion.last - portion.first);
+TensorFile owned_of(const TensorFile& file) {
+  TensorFile own = file;
+  std::erase_if(own.shards,
+                [](const auto& one) { return !one.second.owned || !one.second.is_here(); });
+  return own;
 }
 
 }  // namespace
 
 Contents share_of(const Contents& contents, int writer, int writers) {
-  if (contents.cut) return share_of_cut(contents);
   const at::NoGradGuard no_grad;
   const bool is_first = writer == 0;
-  Contents share;
-  share.is_share = true;
-  share.stands = contents.stands;
-  share.state = contents.state;
-  std::vector<Shared> all;
-  const std::string model = format::kModelFile, optimizer = format::kOptimizerFile;
-  list(model, contents.model, share.model, all);
-  std::map<std::string, std::string> mean_files;  // `all` points to these
-  for (const auto& [name, mean] : contents.means) mean_files[name] = format::mean_file(name);
-  for (const auto& [name, mean] : contents.means) {
-    MeanContents& to = share.means[name];
-    if (is_first) to.buffers = mean.buffers;
-    list(mean_files.at(name), mean.tensors, to.tensors, all);
-  }
-  list(optimizer, contents.optimizer, share.optimizer, all);
+  Contents share{.files = {}, .state = contents.state, .stands = contents.stands};
   if (is_first) {
-    share.buffers = contents.buffers;
-    share.ranks = contents.ranks;
     share.classes = contents.classes;
     share.recipe = contents.recipe;
   }
-
-  const std::vector<std::vector<format::Portion>> portions =
-      format::divide(extents_of(all), writers);
-  const auto names = names_of(all, portions);
-  if (is_first) {
-    // Tensors without elements, which no piece would name.
-    share.pieces[model];
-    share.pieces[optimizer];
-    for (const Shared& one : all) {
-      if (one.tensor->numel() == 0) entry_for(share.pieces, one);
+  const std::vector<Replicated> all = replicated_of(contents);
+  const Portions portions = divide(all, writers);
+  for (const TensorFile& file : contents.files) {
+    if (!file.part.empty()) {
+      share.files.push_back(owned_of(file));
+    } else if (!is_divided(file)) {
+      if (is_first) share.files.push_back(file);
+    } else {
+      TensorFile& own = share.files.emplace_back(TensorFile{
+          .name = file.name, .kind = file.kind, .part = name_of_part(file, all, portions, writer)});
+      for (const auto& [name, shard] : file.shards) {
+        own.bytes_of_all += static_cast<std::int64_t>(shard.tensor.nbytes());
+        // No portion has tensors without elements, which the table must name too.
+        if (is_first && shard.tensor.numel() == 0) own.shards.emplace(name, shard);
+      }
+      for (const format::Portion& portion : portions[static_cast<std::size_t>(writer)]) {
+        const Replicated& one = all[portion.tensor];
+        if (one.file == &file) own.shards.emplace(*one.name, range_of(*one.shard, portion));
+      }
     }
-  }
-  for (const Shared& one : all) share.all_bytes += static_cast<std::int64_t>(one.tensor->nbytes());
-  for (const format::Portion& portion : portions[static_cast<std::size_t>(writer)]) {
-    const Shared& one = all[portion.tensor];
-    one.to->emplace(*one.name, piece_of(*one.tensor, portion));
-    entry_for(share.pieces, one)
-        .pieces.push_back(
-            {.piece = format::range_piece(one.tensor->sizes().vec(), portion.first, portion.last),
-             .file = names.at({*one.file, writer})});
   }
   return share;
 }

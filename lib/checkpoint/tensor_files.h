@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "lib/checkpoint/contents.h"
@@ -14,40 +13,32 @@
 
 namespace scaletrain::checkpoint {
 
-// Files of rank-local buffers, of the model and of averaged weights: "buffers.safetensors",
-// "ema_buffers.safetensors".
-inline constexpr const char* kBuffers = "buffers.safetensors";
-// File of Contents::ranks.
-inline constexpr const char* kRanks = "ranks.safetensors";
-std::string buffers_beside(const std::filesystem::path& mean);
-
 class TensorFiles {
  public:
-  // Copies the tensors to the host. With `kept`, `contents` are a share, and unchanged tensors are
-  // linked from the last checkpoint.
+  // Copies the tensors to the host. With `kept`, files of shards link tensors that have not changed
+  // since the last save. Throws core::InternalError for a shard of several slices: a file has one
+  // slice of a tensor.
   explicit TensorFiles(const Contents& contents, KeptFiles* kept = nullptr);
 
-  // Bytes of tensors to write, without those that this rank will link; for a share, the total of
-  // all ranks.
+  // Bytes that all ranks write, except those that this rank will link.
   std::int64_t bytes() const { return bytes_; }
 
-  // Throws core::DivergedError where a tensor is not finite.
+  // Throws core::DivergedError if a tensor is not finite.
   format::FolderFiles write(core::Disk& disk, const std::filesystem::path& folder) const;
 
  private:
   struct File {
-    std::string name;  // also if only pieces of it are written
+    const TensorFile* of;
     HostTensors tensors;
-    TensorSums sums = {};  // sums of the pieces, if some may be linked
-    std::string pieces =
-        {};  // file of the pieces, for another rank; "": this rank's, as in the table
+    bool links = false;    // unchanged tensors are linked
+    TensorSums sums = {};  // of the tensors, if unchanged ones are linked
   };
-  void add(std::string name, const Tensors& tensors);
-  void add(std::string name, const Tensors& tensors, format::NotFinite refused);
+  void add(const TensorFile& file);
 
-  const Contents& contents_;
+  std::int64_t step_;
   KeptFiles* kept_;
   std::vector<File> files_;
+  format::PieceTables tables_;  // with offsets of 0
   std::int64_t bytes_ = 0;
 };
 

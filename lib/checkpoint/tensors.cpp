@@ -1,16 +1,12 @@
 #include "lib/checkpoint/tensors.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
-#include "lib/checkpoint/differences.h"
 #include "lib/core/error.h"
-#include "lib/core/parallel.h"
 #include "lib/core/text/hash.h"
 
 namespace scaletrain::checkpoint {
@@ -34,11 +30,6 @@ constexpr std::array<std::pair<at::ScalarType, const char*>, 14> kDtypes{{
     {at::kUInt64, "U64"},
     {at::kComplexFloat, "C64"},
 }};
-
-bool converts(const std::string& dtype, at::ScalarType to) {
-  const std::optional<at::ScalarType> from = type_of(dtype);
-  return from && at::isFloatingType(*from) && at::isFloatingType(to);
-}
 
 }  // namespace
 
@@ -67,6 +58,12 @@ HostTensors::HostTensors(const Tensors& tensors) {
   for (const auto& [name, tensor] : tensors) tensors_[name] = tensor.detach().cpu().contiguous();
 }
 
+HostTensors::HostTensors(const units::Shards& shards) : HostTensors(local_tensors(shards)) {
+  for (const auto& [name, shard] : shards) {
+    if (shard.is_here()) firsts_[name] = shard.slices.front().first;
+  }
+}
+
 std::int64_t HostTensors::bytes() const {
   std::size_t bytes = 0;
   for (const auto& [name, tensor] : tensors_) bytes += tensor.nbytes();
@@ -84,13 +81,13 @@ TensorSums HostTensors::sums() const {
 HostTensors HostTensors::only(const std::set<std::string>& names) const {
   HostTensors some;
   for (const std::string& name : names) some.tensors_[name] = tensors_.at(name);
+  some.firsts_ = firsts_;
   some.refused_ = refused_;
   return some;
 }
 
-void HostTensors::refuse(format::NotFinite what, std::int64_t step,
-                         std::map<std::string, std::int64_t> firsts) {
-  refused_ = {.what = what, .step = step, .firsts = std::move(firsts)};
+void HostTensors::refuse(format::NotFinite what, std::int64_t step) {
+  refused_ = {.what = what, .step = step};
 }
 
 format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::path& path,
@@ -126,71 +123,14 @@ void HostTensors::check(const format::TensorInfo& info, std::size_t begin,
                         std::span<const std::byte> piece) const {
   const auto found = format::find_not_finite(info.dtype, piece, refused_->what);
   if (!found) return;
-  const auto first = refused_->firsts.find(info.name);
+  const auto first = firsts_.find(info.name);
   const std::int64_t element = static_cast<std::int64_t>(begin) / format::dtype_bytes(info.dtype) +
-                               *found + (first == refused_->firsts.end() ? 0 : first->second);
+                               *found + (first == firsts_.end() ? 0 : first->second);
   throw core::DivergedError(
       fmt::format("step {}", refused_->step),
       fmt::format("the tensor \"{}\" is not finite at its element {}", info.name, element),
       "nothing is saved, the checkpoints from before are kept: lower the learning rate, lengthen "
       "the warmup or clip the gradients");
-}
-
-TensorSource::TensorSource(const std::filesystem::path& path, const Tensors& wanted, Types types)
-    : file_(path) {
-  Differences missing("missing"), left_over("left over"), misshapen("of another shape"),
-      other_dtype("of another dtype");
-  Tensors absent = wanted;
-  for (const format::TensorInfo& info : file_.tensors()) {
-    const auto found = wanted.find(info.name);
-    if (found == wanted.end()) {
-      left_over.add(info.name);
-      continue;
-    }
-    absent.erase(info.name);
-    const at::Tensor& tensor = found->second;
-    if (tensor.sizes() != at::IntArrayRef(info.shape)) {
-      misshapen.add(fmt::format("{}: {} instead of {}", info.name, shape_text(info.shape),
-                                shape_text(tensor.sizes())));
-    } else if (const std::string dtype = dtype_name(info.name, tensor.scalar_type());
-               dtype != info.dtype &&
-               !(types == Types::kAnyFloating && converts(info.dtype, tensor.scalar_type()))) {
-      other_dtype.add(fmt::format("{}: {} instead of {}", info.name, info.dtype, dtype));
-    }
-  }
-  for (const auto& [name, tensor] : absent) missing.add(name);
-  std::vector<std::string> parts;
-  for (const Differences* kind : {&missing, &left_over, &misshapen, &other_dtype})
-    kind->list(parts);
-  if (!parts.empty()) {
-    throw core::CheckpointError(
-        path.string(), fmt::format("does not fit: tensors {}", fmt::join(parts, "; ")),
-        "resume with the recipe that the checkpoint was made with (its recipe.json)");
-  }
-}
-
-void TensorSource::copy_to(const Tensors& tensors, const Progress& progress) const {
-  constexpr std::size_t kAtOnce = 16;
-  for (std::span<const format::TensorInfo> left(file_.tensors()); !left.empty();) {
-    const auto now = left.first(std::min(kAtOnce, left.size()));
-    left = left.subspan(now.size());
-    progress();
-    core::for_each_index(std::ssize(now), format::kReaders,
-                         [&](std::int64_t i) { read(now[static_cast<std::size_t>(i)], tensors); });
-  }
-}
-
-void TensorSource::read(const format::TensorInfo& info, const Tensors& tensors) const {
-  const at::NoGradGuard no_grad;
-  const at::Tensor& target = tensors.at(info.name);
-  const at::ScalarType type = type_of(info.dtype).value_or(target.scalar_type());
-  if (target.device().is_cpu() && target.is_contiguous() && type == target.scalar_type()) {
-    file_.read(info, bytes_of(target));
-  } else {
-    const at::Tensor host = at::empty(target.sizes(), at::TensorOptions(type));
-    file_.read(info, bytes_of(host));
-    target.copy_(host);
-  }
 }
 
 }  // namespace scaletrain::checkpoint

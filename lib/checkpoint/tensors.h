@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "lib/core/disk/disk.h"
-#include "lib/format/checkpoint/stored_tensors.h"
 #include "lib/format/hashed_file.h"
+#include "lib/format/safetensors/safetensors.h"
 #include "lib/format/tensor_values.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::checkpoint {
 
-using Tensors = std::map<std::string, at::Tensor>;
+using Tensors = units::NamedTensors;
 using TensorSums = std::map<std::string, std::string>;  // XXH3-128 of their bytes
 
 // Returns the ATen dtype of a safetensors dtype; nullopt if ATen or scaletrain does not have it.
@@ -41,15 +42,14 @@ using Progress = std::function<void()>;
 class HostTensors {
  public:
   explicit HostTensors(const Tensors& tensors);
+  explicit HostTensors(const units::Shards& shards);  // local tensors of the shards
 
   std::int64_t bytes() const;
   TensorSums sums() const;
   HostTensors only(const std::set<std::string>& names) const;  // subset with the same checks
   // Makes write() throw core::DivergedError naming the first tensor with a value that is not
-  // finite, so that no such checkpoint replaces a usable one. `firsts`: offsets of tensors that are
-  // pieces.
-  void refuse(format::NotFinite what, std::int64_t step,
-              std::map<std::string, std::int64_t> firsts = {});
+  // finite, so that no such checkpoint replaces a usable one.
+  void refuse(format::NotFinite what, std::int64_t step);
   // Records `step` in the file, so that a file of another step is detected.
   format::FileEntry write(core::Disk& disk, const std::filesystem::path& path,
                           std::optional<std::int64_t> step = std::nullopt) const;
@@ -58,7 +58,6 @@ class HostTensors {
   struct Refused {
     format::NotFinite what;
     std::int64_t step;
-    std::map<std::string, std::int64_t> firsts;
   };
   HostTensors() = default;
   void write(const format::TensorInfo& info, format::HashedFile& file) const;
@@ -67,28 +66,8 @@ class HostTensors {
              std::span<const std::byte> piece) const;
 
   Tensors tensors_;
+  std::map<std::string, std::int64_t> firsts_;  // first element of a shard in its full tensor
   std::optional<Refused> refused_;
-};
-
-// Floating-point dtypes of a file's tensors: the same as their destinations', or any.
-enum class Types { kSame, kAnyFloating };
-
-// A file of a checkpoint, compared with the tensors that will receive its values.
-class TensorSource {
- public:
-  // Throws core::CheckpointError naming the first three tensors of each kind that are missing, left
-  // over, of another shape or of another dtype.
-  TensorSource(const std::filesystem::path& path, const Tensors& wanted,
-               Types types = Types::kSame);
-
-  // Copies the file's values into `tensors`, the ones it was compared with.
-  void copy_to(
-      const Tensors& tensors, const Progress& progress = [] {}) const;
-
- private:
-  void read(const format::TensorInfo& info, const Tensors& tensors) const;
-
-  format::StoredTensors file_;
 };
 
 }  // namespace scaletrain::checkpoint

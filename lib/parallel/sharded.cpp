@@ -4,16 +4,11 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "lib/core/error.h"
-#include "lib/parallel/copy_sums.h"
 #include "lib/parallel/flat_memory.h"
-#include "lib/parallel/gather_ahead.h"
 #include "lib/parallel/gradient_hook.h"
-#include "lib/parallel/part_gather.h"
-#include "lib/parallel/shard_block.h"
 #include "lib/units/memory_meter.h"
 
 namespace scaletrain::parallel {
@@ -22,106 +17,25 @@ using units::MemoryKind;
 using units::MemoryPhase;
 using units::NamedParameter;
 
-class Sharded::Impl {
- public:
-  Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh, const Sharding& sharding,
-       const GradientExchange& exchange);
-
-  void start();
-  void spread_ahead() { ahead_.start(); }
-  void settle() { ahead_.settle(); }
-  void zero_grad();
-  void begin_step(std::int64_t step) { copies_.begin_step(step); }
-  void end_step(const at::Tensor& found_inf) { copies_.end_step(found_inf); }
-  std::map<std::string, at::Tensor> own_state() { return copies_.state(); }
-  void begin_micro_step(bool synchronize) {
-    synchronize_ = synchronize;
-    half_ = Half::kNone;
-  }
-  void begin_inputs() {
-    synchronize_ = false;
-    half_ = Half::kInputs;
-  }
-  void begin_weights(bool last);
-  void end_weights();
-  void begin_backward();
-  void enter(std::size_t unit, Pass pass);
-  void leave(std::size_t unit, Pass pass);
-  void end_backward();
-  bool cuts_parameters() const { return level_ == ShardLevel::kParameters; }
-  std::int64_t all_exchanged_bytes() const;
-  core::GradientPeak gradient_peak(bool accumulates) const {
-    const bool keeps_blocks = level_ == ShardLevel::kOptimizer;
-    return gradient_peak_of(blocks_, {keeps_blocks, accumulates, reduces_as_bf16_});
-  }
-
-  std::vector<NamedParameter> owned, parts;
-  std::size_t most_units = 0;
-
- private:
-  using Block = ShardBlock;
-  struct Reducing {
-    Block* block;
-    at::Tensor part;
-    dist::Pending pending;
-  };
-
-  void take_parts(Block& block, const std::vector<NamedParameter>& parameters);
-  dist::Pending gather(const Block& block) {
-    const at::NoGradGuard no_grad;
-    const MemoryPhase phase(MemoryKind::kParameters);
-    return parts_gather_.gather(block.whole, block.own, block.update.get());
-  }
-  void fetch(std::size_t unit);
-  void give_back(std::size_t unit);
-  void arrive(Block& block, std::size_t slot);
-  void add(Block& block, std::size_t slot);
-  void close(Block* block);
-  void reduce(Block& block);
-  void finish_reduce();
-  void add_to_copies(Block& block);
-  void give_gradients();
-
-  const dist::Mesh& mesh_;
-  dist::Group& shards_;
-  CopySums copies_;
-  ShardLevel level_;
-  bool reduces_as_bf16_;
-  bool parts_on_host_;
-  PartGather parts_gather_;
-  std::int64_t exchanged_bytes_ = 0;  // bytes of gradients
-  std::vector<std::unique_ptr<Block>> blocks_;
-  GatherAhead ahead_;  // prefetch of blocks below kParameters, after an update
-  std::vector<std::vector<Block*>> of_unit_;
-  std::vector<bool> is_there_;  // unsharded units, at kParameters
-  std::optional<Reducing> reducing_;
-  bool synchronize_ = true;
-  // Half of a backward with deferred weight gradients that is running; in the second half also the
-  // block that gradients arrive for.
-  enum class Half { kNone, kInputs, kWeights };
-  Half half_ = Half::kNone;
-  Block* arriving_ = nullptr;
-};
-
-Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                    const Sharding& sharding, const GradientExchange& exchange)
+Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
+                 const Sharding& sharding, const GradientExchange& exchange)
     : mesh_(mesh),
       shards_(mesh.group(core::Axis::kShard)),
       copies_(exchange, mesh),
       level_(sharding.level),
       reduces_as_bf16_(sharding.reduces_as_bf16),
-      parts_on_host_(sharding.parts_on_host && cuts_parameters()),
+      parts_on_host_(sharding.parts_on_host && shards_parameters()),
       parts_gather_(shards_, parts_on_host_),
       of_unit_(std::max<std::size_t>(1, sharding.units.size())),
-      is_there_(of_unit_.size(), false) {
+      is_unsharded_(of_unit_.size(), false) {
   const at::NoGradGuard no_grad;
-  if (cuts_parameters()) {
+  if (shards_parameters()) {
     parameters.insert(parameters.end(), sharding.frozen.begin(), sharding.frozen.end());
   }
-  parts.resize(parameters.size());
+  parts_.resize(parameters.size());
   for (FlatPlan& plan :
        plan_flats(parameters, sharding.units, shards_.world_size(), sharding.gathered_as_bf16)) {
-    Block& block = *blocks_.emplace_back(std::make_unique<Block>(
+    ShardBlock& block = *blocks_.emplace_back(std::make_unique<ShardBlock>(
         std::move(plan), parameters, shards_.world_size(), shards_.device()));
     block.number = blocks_.size() - 1;
     // Ignores units of other pipeline stages; a tensor tied with them is stored on both stages.
@@ -130,20 +44,19 @@ Sharded::Impl::Impl(std::vector<NamedParameter> parameters, const dist::Mesh& me
     for (const std::size_t unit : block.plan.units) of_unit_[unit].push_back(&block);
     take_parts(block, parameters);
   }
-  if (!cuts_parameters()) {
+  if (!shards_parameters()) {
     ahead_ = GatherAhead(blocks_.size(), [this](std::size_t i) { return gather(*blocks_[i]); });
   }
-  for (const NamedParameter& part : parts) {
-    if (part.tensor.requires_grad() && part.tensor.numel() > 0) owned.push_back(part);
+  for (const NamedParameter& part : parts_) {
+    if (part.tensor.requires_grad() && part.tensor.numel() > 0) owned_.push_back(part);
   }
 }
 
-// Creates this rank's shards of the block's parameters.
-void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& parameters) {
+void Sharded::take_parts(ShardBlock& block, const std::vector<NamedParameter>& parameters) {
   const MemoryPhase phase(MemoryKind::kParameters);
   if (parts_on_host_) block.update = std::make_shared<units::HostUpdate>();
   block.own = block.place_of(shards_.rank());
-  if (cuts_parameters()) block.own = parts_gather_.copy_of(block.own);
+  if (shards_parameters()) block.own = parts_gather_.copy_of(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
   std::vector<Slot> slots;  // a matrix's shard counts as one row
   for (std::size_t i = 0; i < block.plan.slots.size(); ++i) {
@@ -153,7 +66,7 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
     const std::int64_t count = range.last - range.first;
     const std::int64_t begin = count > 0 ? slot.begin + range.first - first_here : 0;
     const at::Tensor tensor = block.own.narrow(0, begin, count).detach();
-    NamedParameter& part = parts[slot.parameter];
+    NamedParameter& part = parts_[slot.parameter];
     part = part_of_parameter(parameter, range, tensor);
     part.on_host = block.update;
     if (!block.plan.is_trained) continue;
@@ -171,8 +84,8 @@ void Sharded::Impl::take_parts(Block& block, const std::vector<NamedParameter>& 
   copies_.add(std::move(slots));
 }
 
-void Sharded::Impl::start() {
-  if (!cuts_parameters()) return;
+void Sharded::start(const BucketLayout& /*saved*/) {
+  if (!shards_parameters()) return;
   const at::NoGradGuard no_grad;
   for (const auto& block : blocks_) {
     block->own.copy_(block->place_of(shards_.rank()));
@@ -181,66 +94,83 @@ void Sharded::Impl::start() {
   }
 }
 
-void Sharded::Impl::fetch(std::size_t unit) {
-  if (is_there_[unit] || of_unit_[unit].empty()) return;
+void Sharded::begin_micro_step(bool synchronize) {
+  synchronize_ = synchronize;
+  half_ = Half::kNone;
+}
+
+void Sharded::begin_inputs() {
+  synchronize_ = false;
+  half_ = Half::kInputs;
+}
+
+dist::Pending Sharded::gather(const ShardBlock& block) {
+  const at::NoGradGuard no_grad;
   const MemoryPhase phase(MemoryKind::kParameters);
-  is_there_[unit] = true;
-  for (Block* const block : of_unit_[unit]) {
+  return parts_gather_.gather(block.whole, block.own, block.update.get());
+}
+
+void Sharded::unshard(std::size_t unit) {
+  if (is_unsharded_[unit] || of_unit_[unit].empty()) return;
+  const MemoryPhase phase(MemoryKind::kParameters);
+  is_unsharded_[unit] = true;
+  for (ShardBlock* const block : of_unit_[unit]) {
     if (block->users++ > 0) continue;
     take_memory(block->whole);
     block->gathering = gather(*block);
   }
-  most_units = std::max<std::size_t>(
-      most_units, static_cast<std::size_t>(std::count(is_there_.begin(), is_there_.end(), true)));
+  most_units_ = std::max<std::size_t>(
+      most_units_,
+      static_cast<std::size_t>(std::count(is_unsharded_.begin(), is_unsharded_.end(), true)));
 }
 
-void Sharded::Impl::give_back(std::size_t unit) {
-  if (!is_there_[unit]) return;
-  is_there_[unit] = false;
-  for (Block* const block : of_unit_[unit]) {
+void Sharded::reshard(std::size_t unit) {
+  if (!is_unsharded_[unit]) return;
+  is_unsharded_[unit] = false;
+  for (ShardBlock* const block : of_unit_[unit]) {
     if (--block->users > 0) continue;
     std::exchange(block->gathering, dist::Pending()).wait();  // a prefetch that nobody entered
     give_memory_back(block->whole);
   }
 }
 
-void Sharded::Impl::enter(std::size_t unit, Pass pass) {
-  if (!cuts_parameters()) {
-    for (const Block* const block : of_unit_[unit]) ahead_.await(block->number);
+void Sharded::enter(std::size_t unit, Pass pass) {
+  if (!shards_parameters()) {
+    for (const ShardBlock* const block : of_unit_[unit]) ahead_.await(block->number);
     return;
   }
   const at::NoGradGuard no_grad;
-  fetch(unit);
-  for (Block* const block : of_unit_[unit]) {
+  unshard(unit);
+  for (ShardBlock* const block : of_unit_[unit]) {
     std::exchange(block->gathering, dist::Pending()).wait();
   }
   if (pass == Pass::kBackward) {
-    if (unit > 0) fetch(unit - 1);
+    if (unit > 0) unshard(unit - 1);
   } else if (unit + 1 < of_unit_.size()) {
-    fetch(unit + 1);
+    unshard(unit + 1);
   }
 }
 
-void Sharded::Impl::leave(std::size_t unit, Pass pass) {
+void Sharded::leave(std::size_t unit, Pass pass) {
   const at::NoGradGuard no_grad;
   // Backward starts with the last unit, unless a pipeline runs other micro-batches in between.
   const bool stays =
       pass == Pass::kForward && unit + 1 == of_unit_.size() && mesh_.size(core::Axis::kPipe) == 1;
-  if (cuts_parameters() && !stays) give_back(unit);
+  if (shards_parameters() && !stays) reshard(unit);
   if (pass != Pass::kBackward || half_ == Half::kInputs) return;
-  for (Block* const block : of_unit_[unit]) {
+  for (ShardBlock* const block : of_unit_[unit]) {
     if (--block->units_to_come == 0) reduce(*block);
   }
 }
 
-void Sharded::Impl::begin_backward() {
+void Sharded::prepare_backward(const at::Tensor& /*loss*/) {
   for (const auto& block : blocks_) {
     block->units_to_come = block->plan.units.size();
     block->is_reduced = false;
   }
 }
 
-void Sharded::Impl::arrive(Block& block, std::size_t slot) {
+void Sharded::arrive(ShardBlock& block, std::size_t slot) {
   const at::NoGradGuard no_grad;
   if (!block.has_gradient(slot)) return;  // the first half has left it to the second
   // In a first half gradients wait for the second half, so that one block of gradients exists at a
@@ -258,13 +188,12 @@ void Sharded::Impl::arrive(Block& block, std::size_t slot) {
 }
 
 // Waits for a reduce-scatter of this block first, as that reads `sums`.
-void Sharded::Impl::add(Block& block, std::size_t slot) {
+void Sharded::add(ShardBlock& block, std::size_t slot) {
   if (reducing_ && reducing_->block == &block) finish_reduce();
   block.add_gradient(slot);
 }
 
-// Adds the remaining gradients of `block`, if it is not null, and reduce-scatters it.
-void Sharded::Impl::close(Block* block) {
+void Sharded::close(ShardBlock* block) {
   if (block == nullptr) return;
   for (std::size_t slot = 0; slot < block->plan.slots.size(); ++slot) {
     if (!block->has_gradient(slot)) continue;
@@ -274,14 +203,14 @@ void Sharded::Impl::close(Block* block) {
   reduce(*block);
 }
 
-void Sharded::Impl::reduce(Block& block) {
+void Sharded::reduce(ShardBlock& block) {
   if (std::exchange(block.is_reduced, true) || !block.plan.is_trained) return;
   if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // the last micro-step does it
   finish_reduce();
   const MemoryPhase phase(MemoryKind::kGradients);
   block.complete_sums();
   if (reduces_as_bf16_) block.sums = block.sums.to(at::kBFloat16);
-  exchanged_bytes_ += static_cast<std::int64_t>(block.sums.nbytes());
+  gradient_bytes_ += static_cast<std::int64_t>(block.sums.nbytes());
   reducing_.emplace(Reducing{.block = &block,
                              .part = at::empty(block.own.sizes(), block.sums.options()),
                              .pending = dist::Pending()});
@@ -289,9 +218,9 @@ void Sharded::Impl::reduce(Block& block) {
 }
 
 // One reduce-scatter runs at a time, while the next block's gradients arrive.
-void Sharded::Impl::finish_reduce() {
+void Sharded::finish_reduce() {
   if (!reducing_) return;
-  Block& block = *reducing_->block;
+  ShardBlock& block = *reducing_->block;
   reducing_->pending.wait();
   block.drop_sums();
   if (block.gradient.defined()) {
@@ -303,13 +232,13 @@ void Sharded::Impl::finish_reduce() {
   if (synchronize_ && half_ == Half::kNone) add_to_copies(block);
 }
 
-void Sharded::Impl::add_to_copies(Block& block) {
+void Sharded::add_to_copies(ShardBlock& block) {
   if (block.plan.is_trained && !std::exchange(block.is_with_copies, true)) {
     copies_.start(block.number, block.gradient);
   }
 }
 
-void Sharded::Impl::end_backward() {
+void Sharded::end_backward() {
   const at::NoGradGuard no_grad;
   ahead_.settle();  // blocks of units that forward has skipped
   const bool all_have_sums = level_ == ShardLevel::kOptimizer || mesh_.size(core::Axis::kPipe) == 1;
@@ -319,13 +248,13 @@ void Sharded::Impl::end_backward() {
     if (is_of_this || all_have_sums) reduce(**block);
   }
   finish_reduce();
-  if (cuts_parameters()) {
-    for (std::size_t unit = 0; unit < of_unit_.size(); ++unit) give_back(unit);
+  if (shards_parameters()) {
+    for (std::size_t unit = 0; unit < of_unit_.size(); ++unit) reshard(unit);
   }
   if (synchronize_) give_gradients();
 }
 
-void Sharded::Impl::begin_weights(bool last) {
+void Sharded::begin_weights(bool last) {
   half_ = Half::kWeights;
   synchronize_ = last;
   arriving_ = nullptr;
@@ -333,7 +262,7 @@ void Sharded::Impl::begin_weights(bool last) {
 }
 
 // A block may be reduce-scattered twice, so its sum is complete only now.
-void Sharded::Impl::end_weights() {
+void Sharded::end_weights() {
   const at::NoGradGuard no_grad;
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) close(block->get());
   finish_reduce();
@@ -342,58 +271,35 @@ void Sharded::Impl::end_weights() {
 
 // Starts the all-reduce over replicas of blocks that the last backward has not started: their
 // gradients were complete before, or could still grow.
-void Sharded::Impl::give_gradients() {
+void Sharded::give_gradients() {
   for (const auto& block : blocks_) add_to_copies(*block);
   copies_.finish();
   for (const auto& block : blocks_) {
     if (!block->plan.is_trained) continue;
     block->is_with_copies = false;
     block->gradient.mul_(1.0 / copies_.divisor());
-    for (const Block::Owned& one : block->owned) {
+    for (const ShardBlock::Owned& one : block->owned) {
       one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());
     }
   }
 }
 
 // Counts all-gathers that are still to start, as they belong to the step that is over.
-std::int64_t Sharded::Impl::all_exchanged_bytes() const {
-  std::int64_t bytes = exchanged_bytes_ + parts_gather_.sent_bytes() + copies_.bytes();
+std::int64_t Sharded::exchanged_bytes() const {
+  std::int64_t bytes = gradient_bytes_ + parts_gather_.sent_bytes() + copies_.bytes();
   for (std::size_t i = blocks_.size() - ahead_.rest(); i < blocks_.size(); ++i) {
     bytes += static_cast<std::int64_t>(blocks_[i]->own.nbytes());
   }
   return bytes;
 }
 
-void Sharded::Impl::zero_grad() {
-  for (const auto& block : blocks_) block->zero_grad();
+core::GradientPeak Sharded::gradient_peak(bool accumulates) const {
+  const bool keeps_blocks = level_ == ShardLevel::kOptimizer;
+  return gradient_peak_of(blocks_, {keeps_blocks, accumulates, reduces_as_bf16_});
 }
 
-Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                 const Sharding& sharding, const GradientExchange& exchange)
-    : impl_(std::make_unique<Impl>(std::move(parameters), mesh, sharding, exchange)) {}
-
-Sharded::~Sharded() = default;
-
-const std::vector<NamedParameter>& Sharded::owned() const { return impl_->owned; }
-const std::vector<NamedParameter>& Sharded::parts() const { return impl_->parts; }
-void Sharded::start(const BucketLayout& /*saved*/) { impl_->start(); }
-void Sharded::spread_ahead() { impl_->spread_ahead(); }
-void Sharded::settle() { impl_->settle(); }
-void Sharded::zero_grad() { impl_->zero_grad(); }
-void Sharded::begin_step(std::int64_t step) { impl_->begin_step(step); }
-void Sharded::end_step(const at::Tensor& found_inf) { impl_->end_step(found_inf); }
-std::map<std::string, at::Tensor> Sharded::own_state() { return impl_->own_state(); }
-void Sharded::begin_micro_step(bool synchronize) { impl_->begin_micro_step(synchronize); }
-void Sharded::begin_inputs() { impl_->begin_inputs(); }
-void Sharded::begin_weights(bool last) { impl_->begin_weights(last); }
-void Sharded::end_weights() { impl_->end_weights(); }
-void Sharded::prepare_backward(const at::Tensor& /*loss*/) { impl_->begin_backward(); }
-void Sharded::enter(std::size_t unit, Pass pass) { impl_->enter(unit, pass); }
-void Sharded::leave(std::size_t unit, Pass pass) { impl_->leave(unit, pass); }
-void Sharded::end_backward() { impl_->end_backward(); }
-bool Sharded::exchanges() const { return impl_->cuts_parameters(); }
-std::int64_t Sharded::exchanged_bytes() const { return impl_->all_exchanged_bytes(); }
-core::GradientPeak Sharded::gradient_peak(bool more) const { return impl_->gradient_peak(more); }
-std::size_t Sharded::most_units() const { return impl_->most_units; }
+void Sharded::zero_grad() {
+  for (const auto& block : blocks_) block->zero_grad();
+}
 
 }  // namespace scaletrain::parallel

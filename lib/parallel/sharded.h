@@ -24,12 +24,18 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/parallel/copy_sums.h"
+#include "lib/parallel/gather_ahead.h"
+#include "lib/parallel/part_gather.h"
 #include "lib/parallel/placement.h"
+#include "lib/parallel/shard_block.h"
 
 namespace scaletrain::parallel {
 
@@ -39,18 +45,17 @@ class Sharded : public Placement, public UnitHooks {
   // after this object is destroyed.
   Sharded(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
           const Sharding& sharding, const GradientExchange& exchange = {});
-  ~Sharded() override;
 
-  const std::vector<units::NamedParameter>& owned() const override;
-  const std::vector<units::NamedParameter>& parts() const override;
+  const std::vector<units::NamedParameter>& owned() const override { return owned_; }
+  const std::vector<units::NamedParameter>& parts() const override { return parts_; }
   void start(const BucketLayout& saved) override;
-  void spread_ahead() override;
-  void settle() override;
+  void spread_ahead() override { ahead_.start(); }
+  void settle() override { ahead_.settle(); }
   UnitHooks* hooks() override { return this; }
   void zero_grad() override;
-  void begin_step(std::int64_t step) override;
-  void end_step(const at::Tensor& found_inf) override;
-  std::map<std::string, at::Tensor> own_state() override;
+  void begin_step(std::int64_t step) override { copies_.begin_step(step); }
+  void end_step(const at::Tensor& found_inf) override { copies_.end_step(found_inf); }
+  std::map<std::string, at::Tensor> own_state() override { return copies_.state(); }
   void begin_micro_step(bool synchronize) override;
   void begin_inputs() override;
   void begin_weights(bool last) override;
@@ -63,14 +68,52 @@ class Sharded : public Placement, public UnitHooks {
   void enter(std::size_t unit, Pass pass) override;
   void leave(std::size_t unit, Pass pass) override;
   void end_backward() override;
-  bool exchanges() const override;
+  bool exchanges() const override { return shards_parameters(); }
 
   // Largest number of units that were unsharded at the same time since training began.
-  std::size_t most_units() const;
+  std::size_t most_units() const { return most_units_; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Reducing {
+    ShardBlock* block;
+    at::Tensor part;
+    dist::Pending pending;
+  };
+  // Half of a backward with deferred weight gradients that is running.
+  enum class Half { kNone, kInputs, kWeights };
+
+  bool shards_parameters() const { return level_ == ShardLevel::kParameters; }
+  // Creates this rank's shards of the block's parameters.
+  void take_parts(ShardBlock& block, const std::vector<units::NamedParameter>& parameters);
+  dist::Pending gather(const ShardBlock& block);  // starts the all-gather
+  void unshard(std::size_t unit);                 // starts the unit's all-gathers
+  void reshard(std::size_t unit);
+  void arrive(ShardBlock& block, std::size_t slot);  // a gradient was computed
+  void add(ShardBlock& block, std::size_t slot);     // adds it to the block's sums
+  void close(ShardBlock* block);  // adds remaining gradients and reduces; null: no-op
+  void reduce(ShardBlock& block);
+  void finish_reduce();
+  void add_to_copies(ShardBlock& block);  // starts the all-reduce over replicas
+  void give_gradients();                  // to the owned shards
+
+  std::vector<units::NamedParameter> owned_, parts_;
+  std::size_t most_units_ = 0;
+  const dist::Mesh& mesh_;
+  dist::Group& shards_;
+  CopySums copies_;
+  ShardLevel level_;
+  bool reduces_as_bf16_;
+  bool parts_on_host_;
+  PartGather parts_gather_;
+  std::int64_t gradient_bytes_ = 0;  // sent so far
+  std::vector<std::unique_ptr<ShardBlock>> blocks_;
+  GatherAhead ahead_;  // prefetch of blocks below kParameters, after an update
+  std::vector<std::vector<ShardBlock*>> of_unit_;
+  std::vector<bool> is_unsharded_;  // by unit, at kParameters
+  std::optional<Reducing> reducing_;
+  bool synchronize_ = true;
+  Half half_ = Half::kNone;
+  ShardBlock* arriving_ = nullptr;  // block that gradients of the second half arrive for
 };
 
 }  // namespace scaletrain::parallel

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/format/cut_support.h"
 #include "tests/temporary_folder.h"
 
@@ -13,7 +14,7 @@ TEST_CASE("what is saved in pieces is loaded as what is whole, bit for bit") {
   const test::TemporaryFolder run, other;
   const auto contents_of = [](std::int64_t step) {
     const auto value = static_cast<double>(step);
-    Contents contents;
+    FullContents contents;
     contents.model = {{"bf16", at::full({3}, value, at::kBFloat16)},
                       {"fc.weight", at::arange(6, at::kFloat).reshape({3, 2}).add(value).t()},
                       {"none", at::empty({0, 4}, at::kFloat)},
@@ -26,7 +27,7 @@ TEST_CASE("what is saved in pieces is loaded as what is whole, bit for bit") {
   const auto check_same = [](const Tensors& a, const Tensors& b) {
     for (const auto& [name, tensor] : a) CHECK((at::equal(tensor, b.at(name))));
   };
-  const Contents saved = contents_of(7);
+  const FullContents saved = contents_of(7);
   const fs::path whole = save(core::system_disk(), run.path, saved, {.last = 1});
   const fs::path cut =
       format::publish_checkpoint(core::system_disk(), other.path, {.program = "test", .step = 7}, 1,
@@ -40,11 +41,11 @@ TEST_CASE("what is saved in pieces is loaded as what is whole, bit for bit") {
                                  });
   CHECK(!fs::exists(cut / "model.safetensors"));
   CHECK(format::model_digest(cut) == format::model_digest(whole));
-  Contents loaded = contents_of(99);
+  FullContents loaded = contents_of(99);
   load(cut, loaded);
   check_same(saved.model, loaded.model);
   check_same(saved.optimizer, loaded.optimizer);
   auto model = contents_of(98).model;
-  load_model(cut, model);
+  load_weights_of(cut, model);
   check_same(saved.model, model);
 }

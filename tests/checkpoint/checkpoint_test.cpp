@@ -9,6 +9,7 @@
 #include "lib/core/error.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/safetensors/safetensors.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
 #include "tests/temporary_folder.h"
@@ -20,9 +21,9 @@ using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
 namespace {
 
 // Every dtype and layout that a model or an optimizer may hold.
-Contents make_contents(std::int64_t step) {
+FullContents make_contents(std::int64_t step) {
   const auto value = static_cast<double>(step);
-  Contents contents;
+  FullContents contents;
   contents.model = {
       {"conv.weight", at::arange(24, at::kFloat)
                           .reshape({2, 3, 2, 2})
@@ -49,7 +50,7 @@ using Steps = std::vector<std::int64_t>;
 // `bests`: the best first.
 fs::path save_step(const fs::path& run, std::int64_t step, const Steps& bests,
                    std::int64_t keep_last, core::Disk& disk = core::system_disk()) {
-  Contents contents = make_contents(step);
+  FullContents contents = make_contents(step);
   if (!bests.empty()) {
     contents.state.best_step = bests.front();
     contents.state.best_metric = 0.5;
@@ -71,11 +72,11 @@ bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string
 
 TEST_CASE("what is saved is loaded, bit for bit, into tensors of any layout") {
   const test::TemporaryFolder run;
-  const Contents saved = make_contents(7);
+  const FullContents saved = make_contents(7);
   const fs::path path = save(core::system_disk(), run.path, saved, {.last = 1});
   CHECK(path == run.path / "checkpoints" / "step-00000007");
   CHECK_NOTHROW(format::verify_checkpoint(path));
-  Contents loaded = make_contents(99);
+  FullContents loaded = make_contents(99);
   loaded.classes = {"other"};
   loaded.recipe = "{}";
   const at::Tensor weight = loaded.model.at("fc.weight");
@@ -92,27 +93,26 @@ TEST_CASE("what is saved is loaded, bit for bit, into tensors of any layout") {
   CHECK(loaded.recipe == saved.recipe);
 
   auto model = make_contents(98).model;
-  load_model(path, model);
+  load_weights_of(path, model);
   CHECK(same(model, saved.model));
 }
 
 TEST_CASE("each rank's buffers are a file of their own, where there are any") {
   const test::TemporaryFolder run;
-  Contents contents = make_contents(1);
+  FullContents contents = make_contents(1);
   std::map<std::string, at::Tensor> loaded{{"mean", at::full({3, 2}, 5.0, at::kFloat)}};
   const fs::path without = save(core::system_disk(), run.path, contents, {.last = 2});
   CHECK(!fs::exists(without / "buffers.safetensors"));
-  load_buffers(without, loaded);
-  CHECK(at::equal(loaded.at("mean"), at::full({3, 2}, 5.0)));
 
   contents.state.step = 2;
   contents.buffers = {{"mean", at::arange(6, at::kFloat).view({3, 2})}};
   const fs::path with = save(core::system_disk(), run.path, contents, {.last = 2});
   CHECK(format::verify_checkpoint(with).files.contains("buffers.safetensors"));
-  load_buffers(with, loaded);
+  load_file(with / "buffers.safetensors", loaded);
   CHECK(same(loaded, contents.buffers));
   loaded["mean"] = at::zeros({4, 2});
-  CHECK(test::message_of<core::CheckpointError>([&] { load_buffers(with, loaded); }) ==
+  CHECK(test::message_of<core::CheckpointError>(
+            [&] { load_file(with / "buffers.safetensors", loaded); }) ==
         (with / "buffers.safetensors").string() +
             ": does not fit: tensors 1 of another shape (mean: [3, 2] instead of [4, 2])\n  resume "
             "with the recipe that the checkpoint was made with (its recipe.json)");
@@ -120,8 +120,8 @@ TEST_CASE("each rank's buffers are a file of their own, where there are any") {
 
 TEST_CASE("a mean of the weights has files of its own, and is loaded where it is asked for") {
   const test::TemporaryFolder run;
-  Contents contents = make_contents(1);
-  MeanContents& mean = contents.means["ema"];
+  FullContents contents = make_contents(1);
+  FullMean& mean = contents.means["ema"];
   mean.tensors = make_contents(5).model;
   mean.buffers = {{"mean", at::arange(6, at::kFloat).view({3, 2})}};
   contents.means["ema:0.5"].tensors = make_contents(6).model;
@@ -129,20 +129,17 @@ TEST_CASE("a mean of the weights has files of its own, and is loaded where it is
   const fs::path path = save(core::system_disk(), run.path, contents, {.last = 2});
   CHECK(format::verify_checkpoint(path).files.contains("ema_buffers.safetensors"));
   auto model = make_contents(9).model;
-  load_model(path, model);
+  load_weights_of(path, model);
   CHECK(same(model, contents.model));
-  load_model(
-      path, model, [] {}, "ema");
+  load_weights_of(path, model, "ema");
   CHECK(same(model, mean.tensors));
   for (const std::string other : {"ema:0.5", "swa"}) {
-    load_model(
-        path, model, [] {}, other);
+    load_weights_of(path, model, other);
     CHECK(same(model, contents.means.at(other).tensors));
   }
   std::map<std::string, at::Tensor> buffers{{"mean", at::zeros({3, 2})}};
-  load_buffers(path, buffers);  // the model has none
-  CHECK(at::equal(buffers.at("mean"), at::zeros({3, 2})));
-  load_buffers(path, buffers, "ema");
+  CHECK_FALSE(format::has_tensors(path / "buffers.safetensors"));  // the model has none
+  load_file(path / "ema_buffers.safetensors", buffers);
   CHECK(same(buffers, mean.buffers));
 
   mean.tensors.at("fc.weight").data().fill_(HUGE_VAL);
@@ -155,7 +152,7 @@ TEST_CASE("classes that are not what was saved are refused, and no tensor is cha
   const test::TemporaryFolder run;
   const fs::path path = save_step(run.path, 1, {}, 1);
   test::write_bytes(path / "classes.json", "[]");
-  Contents loaded = make_contents(2);
+  FullContents loaded = make_contents(2);
   CHECK(test::message_of<core::CheckpointError>([&] {
           load(path, loaded);
         }).starts_with((path / "classes.json").string() + ": has the XXH3-128 "));
@@ -181,7 +178,7 @@ TEST_CASE("tensors that are not finite are not saved, but for infinities of the 
     CAPTURE(row.value);
     const test::TemporaryFolder run;
     save_step(run.path, 1, {}, 1);
-    Contents contents = make_contents(2);
+    FullContents contents = make_contents(2);
     (row.tensors == "model" ? contents.model : contents.optimizer)["z"] =
         at::tensor({1.0, row.value});
     CHECK(test::message_of<core::DivergedError>([&] {
@@ -194,7 +191,7 @@ TEST_CASE("tensors that are not finite are not saved, but for infinities of the 
 
 TEST_CASE("saving does not change the tensors and the file says what it is") {
   const test::TemporaryFolder run;
-  const Contents contents = make_contents(3);
+  const FullContents contents = make_contents(3);
   const fs::path path = save(core::system_disk(), run.path, contents, {.last = 1});
   CHECK(same(contents.model, make_contents(3).model));
   const format::SafetensorsFile file(path / "model.safetensors");
@@ -210,7 +207,7 @@ TEST_CASE(
     "a load names the first three tensors of each kind that do not fit, and changes nothing") {
   const test::TemporaryFolder run;
   const fs::path path = save_step(run.path, 1, {1}, 1);
-  Contents other = make_contents(2);
+  FullContents other = make_contents(2);
   for (const char* name : {"bf16", "fc.weight", "half", "mask"}) other.model.erase(name);
   for (const char* name : {"d", "c", "b", "a"}) other.model[name] = at::zeros({1});
   other.model["conv.weight"] = at::zeros({2, 3});
@@ -222,7 +219,7 @@ TEST_CASE(
             "dtype (norm.num_batches_tracked: I64 instead of I32)\n  resume with the recipe that "
             "the checkpoint was made with (its recipe.json)");
 
-  Contents one_more = make_contents(2);
+  FullContents one_more = make_contents(2);
   one_more.optimizer["exp_avg/other"] = at::zeros({1});
   CHECK(test::message_of<core::CheckpointError>([&] { load(path, one_more); }) ==
         (path / "optimizer.safetensors").string() +
@@ -339,7 +336,7 @@ TEST_CASE("after a cut at any operation of a save, a whole checkpoint loads") {
         FAIL_CHECK("a damaged checkpoint has its final name: " << damage);
       });
       REQUIRE(found.has_value());
-      Contents loaded = make_contents(99);
+      FullContents loaded = make_contents(99);
       load(*found, loaded);
       const std::int64_t step = loaded.state.step;
       CHECK((step == 2 || (step == 1 && !done)));
@@ -354,7 +351,7 @@ TEST_CASE("what a checkpoint needs is 1.2 times its tensors, those of means amon
   const test::TemporaryFolder run;
   test::CrashDisk disk(run.path);
   disk.free = 10;
-  Contents contents;
+  FullContents contents;
   contents.model = {{"w", at::ones({100})}};
   contents.optimizer = {{"exp_avg/w", at::ones({10})}};
   contents.means["ema"] = {.tensors = {{"w", at::ones({5})}}, .buffers = {{"b", at::ones({5})}}};

@@ -14,6 +14,7 @@
 #include "lib/core/error.h"
 #include "lib/format/checkpoint/stored_tensors.h"
 #include "lib/format/safetensors/safetensors.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
 #include "tests/format/crash_disk.h"
@@ -27,9 +28,9 @@ namespace {
 constexpr std::int64_t kFrozen = 1000;  // elements of what is not trained
 
 // A model of which "head" is trained and "body" changes where `body` does.
-Contents contents_at(std::int64_t step, double body = 0) {
+FullContents contents_at(std::int64_t step, double body = 0) {
   const auto value = static_cast<double>(step);
-  Contents contents;
+  FullContents contents;
   contents.model = {{"body.weight", at::arange(kFrozen, at::kFloat).add(body)},
                     {"body.norm", at::full({3}, 0.5, at::kDouble)},
                     {"head.weight", at::full({5, 2}, value, at::kFloat)},
@@ -51,7 +52,7 @@ struct Process {
   std::int64_t keep_last = 9;
   KeptFiles kept = {};
 
-  Written save(const Contents& contents) {
+  Written save(const FullContents& contents) {
     Written written = write(disk, run, share_of(contents, 0, 1), nullptr, &kept);
     core::Housekeeping housekeeping;
     settle(disk, run, contents.state.step, {.last = keep_last}, housekeeping);
@@ -66,13 +67,12 @@ void check_same(const Tensors& found, const Tensors& expected) {
   for (const auto& [name, tensor] : expected) CHECK((at::equal(tensor, found.at(name))));
 }
 
-void check_holds(const fs::path& checkpoint, const Contents& expected) {
+void check_holds(const fs::path& checkpoint, const FullContents& expected) {
   CHECK_NOTHROW(format::check_checkpoint(checkpoint));
-  Contents loaded = contents_at(99, 99);
+  FullContents loaded = contents_at(99, 99);
   load(checkpoint, loaded);
   Tensors mean = contents_at(98, 98).means.at("ema").tensors;
-  load_model(
-      checkpoint, mean, [] {}, "ema");
+  load_weights_of(checkpoint, mean, "ema");
   CHECK(loaded.state.step == expected.state.step);
   check_same(loaded.model, expected.model);
   check_same(loaded.optimizer, expected.optimizer);
@@ -202,7 +202,7 @@ TEST_CASE("a save that failed is not linked to, and the next one is whole") {
   const test::TemporaryFolder run;
   Process process{.run = run.path};
   for (const std::int64_t step : {1, 2}) process.save(contents_at(step));
-  Contents diverged = contents_at(3);
+  FullContents diverged = contents_at(3);
   diverged.model.at("head.weight").fill_(std::numeric_limits<float>::quiet_NaN());
   CHECK_THROWS_AS(process.save(diverged), core::DivergedError);
   CHECK(process.save(contents_at(4)).linked > 0);  // to step 2

@@ -10,6 +10,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/temporary_folder.h"
 
 namespace scaletrain::checkpoint {
@@ -20,9 +21,9 @@ constexpr int kTensors = 65'536;
 std::string name_of(int i) { return fmt::format("experts.{:05}.weight", i); }
 
 // Of a tensor a float of its own in each of its four elements.
-Contents many(double sign) {
+FullContents many(double sign) {
   const at::Tensor values = at::arange(4 * kTensors, at::kFloat).mul(sign).view({kTensors, 2, 2});
-  Contents contents;
+  FullContents contents;
   for (int i = 0; i < kTensors; ++i) contents.model[name_of(i)] = values[i].clone();
   contents.optimizer["step"] = at::full({}, sign);
   contents.state.step = 3;
@@ -39,14 +40,14 @@ bool are_equal(const Tensors& one, const Tensors& other) {
 }  // namespace
 
 TEST_CASE("65,536 tensors are saved, verified and loaded, whole and in pieces") {
-  const Contents saved = many(1);
+  const FullContents saved = many(1);
   for (const bool in_pieces : {false, true}) {
     CAPTURE(in_pieces);
     const test::TemporaryFolder run;
-    const Contents share = in_pieces ? share_of(saved, 0, 1) : saved;
+    const Contents full = saved, share = in_pieces ? share_of(full, 0, 1) : full;
     const auto path = write(core::system_disk(), run.path, share).path;
     CHECK(format::verify_checkpoint(path).step == 3);
-    Contents loaded = many(-1);
+    FullContents loaded = many(-1);
     REQUIRE(!are_equal(saved.model, loaded.model));
     load(path, loaded);
     const bool is_same = are_equal(saved.model, loaded.model);
@@ -57,10 +58,10 @@ TEST_CASE("65,536 tensors are saved, verified and loaded, whole and in pieces") 
 
 TEST_CASE("of 65,536 tensors the one that is missing is named") {
   const test::TemporaryFolder run;
-  Contents saved = many(1);
+  FullContents saved = many(1);
   saved.model.erase(name_of(40'000));
   const auto path = write(core::system_disk(), run.path, saved).path;
-  Contents loaded = many(-1);
+  FullContents loaded = many(-1);
   std::string said;
   try {
     load(path, loaded);

@@ -30,6 +30,7 @@
 #include "lib/core/clock.h"
 #include "lib/core/descriptor.h"
 #include "lib/core/disk/disk.h"
+#include "tests/checkpoint/contents_support.h"
 
 namespace scaletrain {
 namespace {
@@ -50,8 +51,8 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
-checkpoint::Contents make_contents(std::int64_t bytes, std::int64_t tensors) {
-  checkpoint::Contents contents;
+checkpoint::FullContents make_contents(std::int64_t bytes, std::int64_t tensors) {
+  checkpoint::FullContents contents;
   const std::int64_t count = bytes / kFloat / tensors;
   for (std::int64_t i = 0; i < tensors; ++i) {
     contents.model[fmt::format("layer{:06}.weight", i)] = at::randn({count});
@@ -61,7 +62,7 @@ checkpoint::Contents make_contents(std::int64_t bytes, std::int64_t tensors) {
   return contents;
 }
 
-void write_raw(const fs::path& path, const checkpoint::Contents& contents, std::int64_t bytes) {
+void write_raw(const fs::path& path, const checkpoint::FullContents& contents, std::int64_t bytes) {
   const auto file = core::system_disk().create(path, bytes);
   for (const auto& [name, tensor] : contents.model) {
     file->write(std::as_bytes(
@@ -93,8 +94,8 @@ double products_a_second(double most_s, const std::function<bool()>& is_done) {
 
 void measure(const fs::path& folder, std::int64_t bytes, std::int64_t tensors, int rounds) {
   at::set_num_threads(1);
-  checkpoint::Contents contents = make_contents(bytes, tensors);
-  checkpoint::Contents loaded = make_contents(bytes, tensors);
+  checkpoint::FullContents contents = make_contents(bytes, tensors);
+  checkpoint::FullContents loaded = make_contents(bytes, tensors);
   checkpoint::Saver saver(core::system_disk(),
                           {.run = folder / "beside", .retention = {.last = 1}});
   std::map<std::string, std::vector<double>> found;

@@ -21,6 +21,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/job/worker_env.h"
 #include "lib/dist/group.h"
+#include "tests/checkpoint/contents_support.h"
 
 namespace scaletrain {
 namespace {
@@ -34,7 +35,7 @@ double median(std::vector<double> times) {
 void measure(const std::string& folder, std::int64_t bytes, std::int64_t tensors, int rounds) {
   at::set_num_threads(1);
   dist::Group group(core::read_worker_env(), at::kCPU, std::chrono::minutes(2));
-  checkpoint::Contents contents;
+  checkpoint::FullContents contents;
   for (std::int64_t i = 0; i < tensors; ++i) {
     contents.model[fmt::format("layer{:06}.weight", i)] = at::randn({bytes / 4 / tensors});
   }

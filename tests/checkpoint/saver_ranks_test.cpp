@@ -12,6 +12,7 @@
 #include "lib/core/disk/watched_disk.h"
 #include "lib/core/error.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
 
@@ -60,8 +61,8 @@ class DeafBoard : public test::MemoryBoard {
   }
 };
 
-Contents contents_of(std::int64_t step) {
-  Contents contents;
+FullContents contents_of(std::int64_t step) {
+  FullContents contents;
   contents.model = {{"weight", at::arange(100, at::kFloat).add(static_cast<double>(step))},
                     {"bias", at::full({3}, static_cast<double>(step))}};
   contents.optimizer = {{"exp_avg/weight", at::full({100}, static_cast<double>(step))}};

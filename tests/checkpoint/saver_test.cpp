@@ -12,6 +12,7 @@
 #include "lib/core/error.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/safetensors/safetensors.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain;              // NOLINT(google-build-using-namespace)
@@ -21,8 +22,8 @@ namespace {
 
 using Steps = std::vector<std::int64_t>;
 
-Contents contents_at(std::int64_t step, const at::Tensor& weight) {
-  Contents contents;
+FullContents contents_at(std::int64_t step, const at::Tensor& weight) {
+  FullContents contents;
   contents.model = {{"weight", weight}};
   contents.state.step = step;
   contents.recipe = "{}";
@@ -134,7 +135,7 @@ TEST_CASE("the wait for a copy is part of what a save costs training") {
   core::WatchedDisk disk(core::system_disk(), [&gate] { gate.pass(); });
   Saver saver(disk, {.run = run.path, .retention = {.last = 9}});
   saver.save(contents_at(1, at::ones({1})));
-  const Contents contents = contents_at(2, at::ones({16 << 20}));
+  const FullContents contents = contents_at(2, at::ones({16 << 20}));
   const auto before = std::chrono::seconds(1);
   saver.save(contents, core::now() - before);
   const core::SteadyTime since = core::now();
@@ -197,19 +198,14 @@ TEST_CASE("a write that fails is reported in its turn, and harms no other") {
 
 namespace {
 
-// A share whose table says 6 elements of "a", of which its file has 4; those of "b" lie behind
-// them.
-Contents share_with_wrong_table(std::int64_t step) {
-  const std::string file = "model-00001-of-00001.safetensors";
+// A share that lacks the last 2 of the 6 elements of "a".
+Contents share_with_a_gap(std::int64_t step) {
   Contents share = contents_at(step, at::ones({4}));
-  share.model = {{"a", at::ones({4})}, {"b", at::ones({4})}};
-  share.is_share = true;
-  const auto cut = [&file](std::int64_t elements) -> format::CutTensor {
-    return {.dtype = "F32",
-            .shape = {elements},
-            .pieces = {{.piece = format::whole_piece({elements}), .file = file}}};
-  };
-  share.pieces["model.safetensors"] = {{"a", cut(6)}, {"b", cut(4)}};
+  share.files.clear();
+  TensorFile& file = share.file("model.safetensors");
+  file.part = part_name(file.name, 0, 1);
+  file.shards["a"] = {
+      .tensor = at::ones({4}), .shape = {6}, .slices = {format::range_piece({6}, 0, 4)}};
   return share;
 }
 
@@ -223,7 +219,7 @@ TEST_CASE("a first save that cannot be read back is no checkpoint, and removes n
     before.save(contents_at(1, at::ones({1})));
   }
   Saver saver(core::system_disk(), {.run = run.path, .retention = {.last = 1}});
-  saver.save(share_with_wrong_table(2));
+  saver.save(share_with_a_gap(2));
   saver.finish();
   std::string said;
   try {
@@ -231,10 +227,9 @@ TEST_CASE("a first save that cannot be read back is no checkpoint, and removes n
   } catch (const core::CheckpointError& error) {
     said = error.found();
   }
-  CHECK(
-      said ==
-      "is the first checkpoint of this start and cannot be read back: holds a tensor \"a\" that is "
-      "not the piece in manifest.json");
+  CHECK(said ==
+        "is the first checkpoint of this start and cannot be read back: the tensor \"a\" of "
+        "model.safetensors has 6 elements, and its pieces 4");
   CHECK(format::list_checkpoints(checkpoints) == Steps{1});
   CHECK(std::filesystem::read_symlink(checkpoints / "latest") == "step-00000001");
   saver.save(contents_at(3, at::ones({1})));

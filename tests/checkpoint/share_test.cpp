@@ -7,8 +7,10 @@
 #include <cmath>
 
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/tensor_files.h"
 #include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/checkpoint/team_support.h"
 #include "tests/format/checkpoint_support.h"
 
@@ -19,12 +21,12 @@ using namespace scaletrain::checkpoint;  // NOLINT(google-build-using-namespace)
 namespace {
 
 // Tensors of several types and layouts, one without elements; a mean and each rank's buffers.
-Contents shared_contents(std::int64_t step) {
+FullContents shared_contents(std::int64_t step) {
   const auto value = static_cast<double>(step);
   const auto numbers = [&](at::IntArrayRef shape) {
     return at::arange(c10::multiply_integers(shape), at::kFloat).reshape(shape).add(value);
   };
-  Contents contents;
+  FullContents contents;
   contents.model = {
       {"conv.weight", numbers({4, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast)},
       {"fc.weight", numbers({30, 7}).t()},
@@ -34,7 +36,7 @@ Contents shared_contents(std::int64_t step) {
   };
   contents.buffers = {{"norm.mean", numbers({3, 2})}};
   contents.ranks = {{"scale", numbers({3})}};
-  MeanContents& mean = contents.means["ema:0.5"];
+  FullMean& mean = contents.means["ema:0.5"];
   for (const auto& [name, tensor] : contents.model) mean.tensors[name] = tensor.clone();
   mean.buffers = {{"norm.mean", numbers({3, 2})}};
   contents.optimizer = {{"exp_avg/fc.weight", numbers({7, 30})},
@@ -62,32 +64,43 @@ std::string diverged(int ranks, const fs::path& run, const Contents& contents) {
 
 }  // namespace
 
+namespace {
+
+std::int64_t bytes_of_all(const Contents& share) {
+  std::int64_t bytes = 0;
+  for (const TensorFile& file : share.files) bytes += file.bytes_of_all;
+  return bytes;
+}
+
+}  // namespace
+
 TEST_CASE("all shares together are the contents, and about as large as each other") {
-  Contents contents = shared_contents(7);
+  FullContents contents = shared_contents(7);
+  const std::int64_t expected = bytes_of_all(share_of(contents, 0, 1));
   std::int64_t most = 0, all = 0;
   for (int rank = 0; rank < 4; ++rank) {
     contents.stands = rank % 2 == 0;
     const Contents share = share_of(contents, rank, 4);
-    CHECK(share.is_share);
     CHECK(share.stands == contents.stands);
     CHECK(share.recipe.empty() == (rank != 0));
-    CHECK(share.buffers.empty() == (rank != 0));
-    CHECK(share.ranks.empty() == (rank != 0));
+    const FullContents tensors(share);
+    CHECK(tensors.buffers.empty() == (rank != 0));
+    CHECK(tensors.ranks.empty() == (rank != 0));
     std::int64_t own = 0;
-    for (const Tensors* tensors :
-         {&share.model, &share.means.at("ema:0.5").tensors, &share.optimizer}) {
-      for (const auto& [name, tensor] : *tensors) own += static_cast<std::int64_t>(tensor.nbytes());
+    for (const Tensors* of :
+         {&tensors.model, &tensors.means.at("ema:0.5").tensors, &tensors.optimizer}) {
+      for (const auto& [name, tensor] : *of) own += static_cast<std::int64_t>(tensor.nbytes());
     }
     most = std::max(most, own);
     all += own;
-    CHECK(share.all_bytes == share_of(contents, 0, 1).all_bytes);
+    CHECK(bytes_of_all(share) == expected);
   }
-  CHECK(all == share_of(contents, 0, 1).all_bytes);
+  CHECK(all == expected);
   CHECK(most <= all / 4 + 8);
 }
 
 TEST_CASE("what any number of ranks has written is loaded as what one has, bit for bit") {
-  const Contents contents = shared_contents(7);
+  const FullContents contents = shared_contents(7);
   const test::TemporaryFolder alone;
   const fs::path whole = write(core::system_disk(), alone.path, contents).path;
   for (const int ranks : {2, 3, 8, 40}) {
@@ -98,7 +111,7 @@ TEST_CASE("what any number of ranks has written is loaded as what one has, bit f
     CHECK(manifest.format == 2);
     CHECK(format::tensor_files(manifest) == format::tensor_files(format::verify_checkpoint(whole)));
     CHECK(format::model_digest(path) == format::model_digest(whole));
-    Contents loaded = shared_contents(99);
+    FullContents loaded = shared_contents(99);
     load(path, loaded);
     for (const auto& [name, tensor] : contents.model) {
       CAPTURE(name);
@@ -109,18 +122,17 @@ TEST_CASE("what any number of ranks has written is loaded as what one has, bit f
     }
     CHECK(loaded.recipe == contents.recipe);
     Tensors mean = shared_contents(98).model;
-    load_model(
-        path, mean, [] {}, "ema:0.5");
+    load_weights_of(path, mean, "ema:0.5");
     CHECK((at::equal(mean.at("fc.weight"), contents.model.at("fc.weight"))));
     Tensors buffers{{"norm.mean", at::zeros({3, 2})}};
-    load_buffers(path, buffers);
+    load_file(path / "buffers.safetensors", buffers);
     CHECK((at::equal(buffers.at("norm.mean"), contents.buffers.at("norm.mean"))));
   }
 }
 
 TEST_CASE("files of pieces are numbered, and those of ranks without a share do not exist") {
   const test::TemporaryFolder run;
-  Contents contents = shared_contents(1);
+  FullContents contents = shared_contents(1);
   contents.means.clear();
   contents.buffers.clear();
   contents.ranks.clear();
@@ -132,7 +144,7 @@ TEST_CASE("files of pieces are numbered, and those of ranks without a share do n
                                           "model-00002-of-00003.safetensors",
                                           "model-00003-of-00003.safetensors", "recipe.json",
                                           "state.json"});
-  Contents loaded = shared_contents(2);
+  FullContents loaded = shared_contents(2);
   loaded.optimizer.clear();
   CHECK_NOTHROW(load(path, loaded));
 }
@@ -140,7 +152,7 @@ TEST_CASE("files of pieces are numbered, and those of ranks without a share do n
 TEST_CASE("a value that is not finite in any rank's share refuses the save, by its own number") {
   for (const std::int64_t element : {0, 100, 209}) {
     const test::TemporaryFolder run;
-    Contents contents = shared_contents(3);
+    FullContents contents = shared_contents(3);
     contents.model["fc.weight"] = contents.model.at("fc.weight").contiguous();
     contents.model.at("fc.weight").view({-1})[element] = std::nan("");
     const std::string found = diverged(4, run.path, contents);
@@ -153,12 +165,16 @@ TEST_CASE("a value that is not finite in any rank's share refuses the save, by i
 }
 
 TEST_CASE("the first share has what is nobody's part: class names, and files without a tensor") {
-  Contents contents = shared_contents(1);
+  FullContents contents = shared_contents(1);
   contents.classes = {"cat", "dog"};
   contents.model.clear();
   const Contents first = share_of(contents, 0, 2), second = share_of(contents, 1, 2);
   CHECK(first.classes == contents.classes);
   CHECK(second.classes.empty());
-  CHECK(first.pieces.contains("model.safetensors"));
-  CHECK(!second.pieces.contains("model.safetensors"));
+  const test::TemporaryFolder folder;
+  const auto tables_of = [&folder](const Contents& share) {
+    return TensorFiles(share).write(core::system_disk(), folder.path).tensors;
+  };
+  CHECK(tables_of(first).contains("model.safetensors"));
+  CHECK(tables_of(second)["model.safetensors"].empty());
 }

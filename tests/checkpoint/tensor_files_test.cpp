@@ -5,6 +5,7 @@
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/share.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain;              // NOLINT(google-build-using-namespace)
@@ -24,7 +25,7 @@ std::vector<std::string> names_of_files(const Contents& contents) {
 
 TEST_CASE("whole contents are a file of each kind, those of buffers where there are any") {
   using Names = std::vector<std::string>;
-  Contents contents;
+  FullContents contents;
   contents.model = {{"w", at::ones({4})}};
   CHECK(names_of_files(contents) == Names{"model.safetensors", "optimizer.safetensors"});
   contents.buffers = {{"b", at::ones({2, 2})}};
@@ -41,7 +42,7 @@ TEST_CASE("whole contents are a file of each kind, those of buffers where there 
 TEST_CASE("bytes are those that a save writes, and not what it links") {
   const test::TemporaryFolder run;
   KeptFiles kept;
-  Contents contents;
+  FullContents contents;
   contents.model = {{"still", at::ones({1000})}, {"trained", at::zeros({10})}};
   contents.recipe = "{}";
   const auto share_at = [&](std::int64_t step) {

@@ -133,7 +133,7 @@ class RareSyncTest(MeshesTestCase):
                 self.assertNotIn("not bit for bit", said)
                 self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
                                    for run in (name, f"{name}-killed")))
-                if not support.LONG:  # train/state/own_rows_test.cpp: "replicas keep their own state"
+                if not support.LONG:  # train/state/rank_rows_test.cpp: "replicas keep their own state"
                     continue
                 # With each replica's own state, however its ranks hold the model.
                 said = self.train(f"{name}-moved", ranks, parallel, per_device, "--resume", before,

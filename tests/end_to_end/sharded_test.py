@@ -81,7 +81,7 @@ class ShardedTest(support.RunTestCase):
         self.assertEqual([1, 2, 2, 1], state["mesh"])
 
     def test_a_killed_run_goes_on_bit_for_bit_on_the_same_mesh(self):
-        # train/state/own_rows_test.cpp has the level optimizer in the short form.
+        # train/state/rank_rows_test.cpp has the level optimizer in the short form.
         levels = [("parameters", 4), ("optimizer", 2)]
         for level, ranks in levels if support.LONG else levels[:1]:
             layout = (ranks, {"shard": 2, "shard_level": level})

@@ -52,7 +52,8 @@ void adapt(const std::string& in, const std::string& out, std::int64_t channels)
   const format::TensorInfo& info = file.tensors().front();
   const at::Tensor kernel = at::empty(info.shape);
   file.read(info, checkpoint::bytes_of(kernel));
-  checkpoint::HostTensors({{"kernel", checkpoint::adapt_channels(kernel, channels)}})
+  checkpoint::HostTensors(
+      checkpoint::Tensors{{"kernel", checkpoint::adapt_channels(kernel, channels)}})
       .write(core::system_disk(), out);
 }
 

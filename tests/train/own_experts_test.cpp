@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/train/state/own_rows.h"
+#include "lib/train/state/rank_state.h"
 #include "tests/long_form.h"
 #include "tests/train/apart_bits.h"
 

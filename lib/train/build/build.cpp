@@ -9,6 +9,7 @@
 #include "lib/core/job/local_address.h"
 #include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/device.h"
+#include "lib/dist/replicate.h"
 #include "lib/local_sgd/make_replicas.h"
 #include "lib/parallel/compress/bucket.h"
 #include "lib/recipe/apart.h"
@@ -18,7 +19,6 @@
 #include "lib/train/model/expert_layout.h"
 #include "lib/train/model/mean_plan.h"
 #include "lib/train/model/number_types.h"
-#include "lib/train/model/replicate.h"
 #include "lib/train/model/tensor_layout.h"
 #include "lib/train/rules/agreement.h"
 #include "lib/train/rules/cpu_threads.h"
@@ -27,10 +27,10 @@
 #include "lib/train/rules/profile.h"
 #include "lib/train/rules/ranking.h"
 #include "lib/train/rules/reproducible.h"
-#include "lib/train/run/held.h"
 #include "lib/train/run/sharded_optimizer.h"
 #include "lib/train/run/stages.h"
-#include "lib/train/state/own_state.h"
+#include "lib/train/run/state_shards.h"
+#include "lib/train/state/rank_state.h"
 #include "lib/train/state/replica_states.h"
 #include "lib/train/state/resume.h"
 
@@ -141,17 +141,17 @@ void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool sam
     run.placement->start(same_layout ? run.state.bucket_layout : parallel::BucketLayout{});
     drop_other_stages(run);
   };
-  if (resume && is_cut(run)) {  // each rank reads what it has
+  if (resume && is_sharded(run)) {  // each rank reads its shards
     start();
     return restore(run, *resume);
   }
   if (resume) {
     restore(run, *resume);
-  } else {
-    take_weights(run);
+    return start();
   }
-  replicate(run.learner.parts.empty() ? *run.group : run.mesh->gradients(),
-            values(run.learner.tensors()), "initial model");
+  take_weights(run);
+  dist::replicate(run.learner.parts.empty() ? *run.group : run.mesh->gradients(),
+                  values(run.learner.tensors()), "initial model");
   start();
 }
 
@@ -211,7 +211,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   }
   restore_means(run, resume, same_buffers);
   run.replicas->start();
-  if (resume) restore_own_state(run, *resume);
+  if (resume) restore_rank_state(run, *resume);
 
   choose_recomputed(run);
 

@@ -3,16 +3,15 @@
 #include <utility>
 #include <vector>
 
-#include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/shard_reader.h"
 #include "lib/core/plan/mesh_plan.h"
 #include "lib/dist/device.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/train/build/build.h"
 #include "lib/train/model/number_types.h"
-#include "lib/train/model/replicate.h"
 #include "lib/train/model/tensor_layout.h"
 #include "lib/train/rules/agreement.h"
 #include "lib/train/rules/cpu_threads.h"
-#include "lib/train/run/whole_tensors.h"
 #include "lib/train/state/resume.h"
 
 namespace scaletrain::train {
@@ -34,15 +33,11 @@ Learner make_learner(const recipe::Recipe& recipe, at::Device device, const nn::
 }
 
 void load_weights(Run& run, const StoredModel& stored) {
-  const NamedTensors own = run.learner.tensors();
-  NamedTensors tensors = blank_wholes(run.learner.parts, own);
-  if (run.group->rank() == 0) {
-    checkpoint::load_model(
-        stored.checkpoint, tensors, [&run] { run.beat.enter(core::Phase::kStarting); },
-        stored.weights);
-  }
-  replicate(*run.group, values(tensors), "the checkpoint's model");
-  take_parts(run.learner.parts, tensors, own);
+  checkpoint::GroupReader(
+      *run.group, checkpoint::ReadBy::kRank0,
+      [&stored] { return format::weights_file(stored.checkpoint, stored.weights); },
+      run.learner.shards(), {.casts_floats = true})
+      .read([&run] { run.beat.enter(core::Phase::kStarting); });
 }
 
 }  // namespace

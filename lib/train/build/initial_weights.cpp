@@ -8,14 +8,14 @@
 #include "lib/core/log.h"
 #include "lib/core/text/glob.h"
 #include "lib/core/text/url.h"
+#include "lib/dist/replicate.h"
 #include "lib/exchange/compare_weights.h"
 #include "lib/exchange/weights_classes.h"
 #include "lib/format/tar/class_names.h"
 #include "lib/format/tokens/token_card.h"
 #include "lib/storage/stores.h"
 #include "lib/train/build/initial_weights_head.h"
-#include "lib/train/model/replicate.h"
-#include "lib/train/run/whole_tensors.h"
+#include "lib/train/state/reshard.h"
 
 namespace scaletrain::train {
 
@@ -67,14 +67,17 @@ void check_tokenizer_at_url(const recipe::Recipe& recipe, const format::WeightFi
 
 void take_weights(Run& run) {
   if (!run.recipe.model.weights) return;
-  const NamedTensors own = run.learner.tensors();
-  // Not blank: the weights may leave some of it as it was initialised.
-  const NamedTensors tensors =
-      gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, own);
-  if (run.group->rank() == 0) load(run, tensors);
-  if (!run.learner.parts.empty()) {  // otherwise they come as every initial model
-    replicate(*run.group, values(tensors), "initial weights");
-    take_parts(run.learner.parts, tensors, own);
+  if (run.learner.parts.empty()) {  // the others get them as every initial model
+    if (run.group->rank() == 0) load(run, run.learner.tensors());
+    return;
+  }
+  // Not blank: the weights may leave some tensors as they were initialised.
+  const units::Shards own = run.learner.shards();
+  const units::Shards full = gather_full(run.mesh->group(core::Axis::kTensor), own);
+  if (run.group->rank() == 0) load(run, local_tensors(full));
+  dist::replicate(*run.group, values(local_tensors(full)), "initial weights");
+  for (const auto& [name, shard] : own) {
+    if (!shard.is_full()) copy_from_full(full.at(name).tensor, shard);
   }
 }
 

@@ -15,9 +15,9 @@
 #include "lib/dist/any_rank.h"
 #include "lib/train/model/buffers.h"
 #include "lib/train/rules/score_rows.h"
-#include "lib/train/run/held.h"
 #include "lib/train/run/stages.h"
-#include "lib/train/state/evaluated_tensors.h"
+#include "lib/train/run/state_shards.h"
+#include "lib/train/state/evaluation_weights.h"
 
 namespace scaletrain::train {
 namespace {

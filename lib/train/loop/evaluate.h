@@ -28,7 +28,7 @@ struct EvalResult {
 using Watcher = std::function<void(const data::Batch& batch, const task::Example& example,
                                    const at::Tensor& output)>;
 
-// Runs the model in evaluation mode, with the tensors of lib/train/state/evaluated_tensors.h, over
+// Runs the model in evaluation mode, with the tensors of lib/train/state/evaluation_weights.h, over
 // all of `split`, and restores model and buffers for training. Ranks may have different numbers of
 // batches: only sums, and scores if the task has any, are communicated. A stop request of any rank
 // interrupts it on all. Collective.

@@ -11,7 +11,7 @@
 #include "lib/core/log.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/replica/secret.h"
-#include "lib/train/state/save_writers.h"
+#include "lib/train/run/state_shards.h"
 #include "lib/train/tune/memory_advice.h"
 
 namespace scaletrain::train {

@@ -20,7 +20,7 @@
 #include "lib/train/rules/lost_positions.h"
 #include "lib/train/rules/plateau.h"
 #include "lib/train/rules/ranking.h"
-#include "lib/train/state/mean_in_place.h"
+#include "lib/train/state/evaluation_weights.h"
 #include "lib/train/state/snapshot.h"
 #include "lib/train/tune/batch_search.h"
 #include "lib/train/tune/memory_advice.h"

@@ -6,8 +6,14 @@
 #include <ATen/ops/where.h>
 #include <c10/core/GradMode.h>
 
-#include "lib/checkpoint/checkpoint.h"
-#include "lib/train/model/replicate.h"
+#include <utility>
+
+#include "lib/checkpoint/contents.h"
+#include "lib/checkpoint/shard_reader.h"
+#include "lib/dist/replicate.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
+#include "lib/format/checkpoint/stored_tensors.h"
 
 namespace scaletrain::train {
 namespace {
@@ -96,14 +102,21 @@ void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
   const int readers = mesh.plan().readers();
   if (readers == 1) return;
   const at::NoGradGuard no_grad;
-  NamedTensors all;
-  for (const auto& [name, tensor] : own) {
-    const std::vector<at::Tensor> same(static_cast<std::size_t>(readers), tensor);
-    all.emplace(name, at::stack(same));
+  dist::Group& world = mesh.world();
+  const auto file = [&] {
+    const std::filesystem::path of =
+        weights == "model" ? format::kModelFile : format::weights_file(checkpoint, weights);
+    return checkpoint / checkpoint::buffers_file(of.filename());
+  };
+  const bool is_found = world.rank() == 0 && format::has_tensors(file());
+  if (world.broadcast_text(is_found ? "yes" : "no", 0, "buffers of each rank") == "no") {
+    return dist::replicate(world, values(own), "buffers of each rank");
   }
-  if (mesh.world().rank() == 0) checkpoint::load_buffers(checkpoint, all, weights);
-  replicate(mesh.world(), values(all), "buffers of each rank");
-  for (const auto& [name, tensor] : own) tensor.copy_(all.at(name)[mesh.reader()]);
+  units::Shards rows;
+  for (const auto& [name, tensor] : own) {
+    rows.emplace(name, in_row(units::full_shard(tensor), mesh.reader(), readers));
+  }
+  checkpoint::GroupReader(world, checkpoint::ReadBy::kRank0, file, std::move(rows)).read();
 }
 
 KeptTensors::KeptTensors(const std::vector<at::Tensor>& tensors) {

@@ -12,20 +12,20 @@
 #include <vector>
 
 #include "lib/dist/mesh.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::train {
 
-using NamedTensors = std::map<std::string, at::Tensor>;
+using units::NamedTensors;
 
 std::vector<at::Tensor> values(const NamedTensors& named);
 
-// The mean over the group's ranks of what is floating point in `own`, this rank's of the rest, as
-// copies; with one rank `own` itself. Equal values have that value as their mean, bit for bit.
-// Every rank of the group calls it.
+// Averages the floating-point tensors of `own` over the group's ranks and copies the others; with
+// one rank returns `own` itself. The mean of equal values has the same bits. Collective.
 NamedTensors mean_over_ranks(dist::Group& group, const NamedTensors& own);
 
-// The own of all ranks of the group in their order, [ranks, ...], on its rank 0; nothing on the
-// others, and nothing with one rank. Every rank of the group calls it.
+// Gathers `own` of all ranks of the group in their order, [ranks, ...], on its rank 0; returns {}
+// on the others, and with one rank. Collective.
 NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own);
 
 // Gathers `own`, [replicas, ...] on each rank of `group`, on the group's rank 0: [replicas x ranks,
@@ -33,9 +33,9 @@ NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own);
 // itself. Every rank of the group calls it.
 NamedTensors gather_of_replicas(dist::Group& group, const NamedTensors& own);
 
-// Fills `own` with what this rank's data coordinate had when `checkpoint` was saved, of as many;
-// where that has nothing of each, leaves rank 0's on all. They are the "model"'s or its "ema"'s.
-// Only rank 0 reads. Every rank calls it.
+// Restores the buffers of this rank's data coordinate from `checkpoint`, which was saved with as
+// many; without such buffers in it, all ranks get rank 0's. `weights`: "model", or the averaged
+// weights whose buffers they are. Rank 0 reads. Collective.
 void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
                    const std::filesystem::path& checkpoint, std::string_view weights = "model");
 

@@ -23,6 +23,31 @@ NamedTensors Learner::tensors() const {
   return result;
 }
 
+units::Shards Learner::shards() const {
+  units::Shards result = units::full_shards(tensors());
+  for (const auto& [name, part] : parts) {
+    units::Shard& shard = result.at(name);
+    shard.shape = part.shape;
+    shard.slices = part.slices;
+  }
+  return result;
+}
+
+units::NamedParameter Learner::described(const std::string& name,
+                                         const at::Tensor& parameter) const {
+  const auto part = parts.find(name);
+  if (part == parts.end()) {
+    return {.name = name,
+            .tensor = parameter,
+            .shape = parameter.sizes().vec(),
+            .counts = counts_whole};
+  }
+  return {.name = name,
+          .tensor = parameter,
+          .shape = part->second.shape,
+          .pieces = part->second.slices};
+}
+
 NamedTensors Learner::evaluation_weights() const {
   return optimizer && is_trained ? optimizer->evaluation_weights() : NamedTensors();
 }
@@ -45,20 +70,11 @@ std::vector<units::NamedParameter> Learner::parameters() const {
   for (const auto& item : named) {
     if (!item.value().requires_grad()) continue;
     const auto scale = lr_scales.find(item.key());
-    result.push_back({.name = item.key(),
-                      .tensor = item.value(),
-                      .shape = item.value().sizes().vec(),
-                      .decays = model->decays(item.key()),
-                      .is_head = !head.empty() && item.key().starts_with(head + "."),
-                      .lr_scale = scale == lr_scales.end() ? 1 : scale->second,
-                      .hidden = !outer.contains(item.key()),
-                      .counts = counts_whole});
-    const auto part = parts.find(item.key());
-    if (part == parts.end()) continue;
-    units::NamedParameter& cut = result.back();
-    cut.shape = part->second.shape;
-    cut.pieces = part->second.pieces();
-    cut.counts = true;
+    units::NamedParameter& parameter = result.emplace_back(described(item.key(), item.value()));
+    parameter.decays = model->decays(item.key());
+    parameter.is_head = !head.empty() && item.key().starts_with(head + ".");
+    parameter.lr_scale = scale == lr_scales.end() ? 1 : scale->second;
+    parameter.hidden = !outer.contains(item.key());
   }
   apply_groups(groups, result);
   return result;

@@ -19,7 +19,7 @@
 #include "lib/train/model/tensor_layout.h"
 #include "lib/train/rules/length.h"
 #include "lib/units/named_parameter.h"
-#include "lib/units/tensor_part.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::recipe {
 struct Recipe;
@@ -34,9 +34,9 @@ struct ModelSize {
 
 struct Learner {
   std::shared_ptr<nn::Model> model;
-  // Tensor-parallel shards: the slices of the full tensors that its tensors are, and true if this
-  // rank is the one that counts tensors that every tensor-parallel rank has.
-  units::TensorParts parts = {};
+  // Tensor-parallel shards, without tensors: the slices of the full tensors that its parameters
+  // are. counts_whole: this rank counts the tensors that every tensor-parallel rank has.
+  units::Shards parts = {};
   bool counts_whole = true;
   std::map<std::string, double> lr_scales;  // factors by parameter (lib/train/model/freeze.h)
   std::vector<recipe::OptimizerGroup> groups;
@@ -47,6 +47,9 @@ struct Learner {
 
   NamedTensors buffers() const;  // the model's own
   NamedTensors tensors() const;  // its parameters and buffers
+  units::Shards shards() const;  // its parameters and buffers as tensor-parallel shards
+  // Describes a parameter by its full shape and the slices of it that this rank has.
+  units::NamedParameter described(const std::string& name, const at::Tensor& parameter) const;
   // Returns weights, by name, that evaluation and saved models use in place of the trained ones
   // (lib/optim/optimizer.h).
   NamedTensors evaluation_weights() const;

@@ -16,6 +16,7 @@
 #include "lib/nn/layers/layer.h"
 #include "lib/parallel/tensor_exchange.h"
 #include "lib/recipe/recipe.h"
+#include "lib/units/tensor_shard.h"
 
 namespace scaletrain::train {
 namespace {
@@ -110,7 +111,7 @@ class Exchanges {
       units::LayerCut cut;
       if (sums || is_table) {
         cut = {.after = parallel::sum_exchange(group_, divided),
-               .first = part->second.ranges.front().begin};
+               .first = part->second.slices.front().begin.front()};
       }
       layer.cut_by(std::move(cut));
     }
@@ -131,8 +132,8 @@ class Exchanges {
   std::set<std::string> between_, of_mixtures_;
 };
 
-// The part of what gives a logit for each class, null where each rank has all of them.
-const units::TensorPart* part_of_classes(const PartOfModel& part, const Plan& plan) {
+// Returns the shard of the tensor that computes a logit for each class; null if it is not sharded.
+const units::Shard* shard_of_classes(const PartOfModel& part, const Plan& plan) {
   const std::vector<units::Unit> units = part.model->units();
   for (const std::string& name : units.back().tensors) {
     const auto found = part.parts.find(name);
@@ -165,18 +166,20 @@ PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
   for (const auto& item : part.model->named_parameters()) {
     const TensorRule* const rule = find_rule(plan, item.key());
     if (rule == nullptr) continue;
-    part.parts.emplace(item.key(), part_of(*rule, item.key(), item.value().sizes().vec(), place));
+    part.parts.emplace(item.key(), shard_by(*rule, item.key(), item.value().sizes().vec(), place));
   }
   if (values == Values::kBlank) {
     for (auto& item : part.model->named_parameters()) {
       const auto found = part.parts.find(item.key());
       if (found == part.parts.end()) continue;
-      item.value().set_data(at::empty(found->second.part_shape()));
+      const int dimension = find_rule(plan, found->first)->dimension;
+      item.value().set_data(at::empty(local_shape(found->second, dimension)));
     }
   } else {
-    nn::fill(*part.model, recipe.seed, [&part](const std::string& name, const at::Tensor& logical) {
+    nn::fill(*part.model, recipe.seed, [&](const std::string& name, const at::Tensor& full) {
       const auto found = part.parts.find(name);
-      return found == part.parts.end() ? logical : found->second.of(logical);
+      if (found == part.parts.end()) return full;
+      return slice_of(full, found->second, find_rule(plan, name)->dimension);
     });
   }
   Exchanges(part, mesh->group(Axis::kTensor), recipe.parallel.sequence).put();
@@ -189,8 +192,9 @@ std::vector<units::Unit> units_of_part(const recipe::Recipe& recipe, const dist:
   if (part.parts.empty()) return units;
   dist::Group& group = mesh.group(Axis::kTensor);
   const Plan plan = part.model->tensor_plan();
-  if (const units::TensorPart* const classes = part_of_classes(part, plan)) {
-    task.cut_by(parallel::class_cut(group, classes->ranges.front().begin, classes->shape.front()));
+  if (const units::Shard* const classes = shard_of_classes(part, plan)) {
+    task.cut_by(
+        parallel::class_cut(group, classes->slices.front().begin.front(), classes->shape.front()));
   }
   std::set<std::string> summed = tensors_of_mixtures(part);
   if (recipe.parallel.sequence) summed.merge(tensors_between(*part.model));

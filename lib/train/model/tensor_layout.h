@@ -7,7 +7,7 @@
 #include "lib/dist/mesh.h"
 #include "lib/nn/model.h"
 #include "lib/task/task.h"
-#include "lib/units/tensor_part.h"
+#include "lib/units/shard.h"
 #include "lib/units/unit.h"
 
 namespace scaletrain::recipe {
@@ -23,7 +23,7 @@ enum class Values { kInitial, kBlank };
 
 struct PartOfModel {
   std::shared_ptr<nn::Model> model;
-  units::TensorParts parts;  // its slices of the full tensors
+  units::Shards parts;  // without tensors: its slices of the full tensors
 };
 
 // Builds this rank's tensor-parallel part of the recipe's model on the CPU, freshly initialised:

@@ -18,7 +18,7 @@ constexpr const char* kSameProgram = "install the same version on every node";
 constexpr const char* kSameFiles = "give every node the same files, and start again";
 
 // Lists the shapes of full tensors, since local shards of ranks may differ.
-std::string describe(const nn::Model& model, const units::TensorParts& parts) {
+std::string describe(const nn::Model& model, const units::Shards& parts) {
   std::string text;
   std::int64_t elements = 0;
   std::size_t tensors = 0;
@@ -87,7 +87,7 @@ void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_dige
 }
 
 void claim_model(std::vector<dist::Claim>& claims, std::int64_t total_steps, const nn::Model& model,
-                 const units::TensorParts& parts) {
+                 const units::Shards& parts) {
   claims.push_back({.field = "the number of steps",
                     .value = std::to_string(total_steps),
                     .code = ExitCode::kData,

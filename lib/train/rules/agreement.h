@@ -10,7 +10,7 @@
 
 #include "lib/dist/agreement.h"
 #include "lib/nn/model.h"
-#include "lib/units/tensor_part.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::recipe {
 struct Recipe;
@@ -38,6 +38,6 @@ void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_dige
 
 // Adds the length and the model: names, shapes and types of its parameters and buffers.
 void claim_model(std::vector<dist::Claim>& claims, std::int64_t total_steps, const nn::Model& model,
-                 const units::TensorParts& parts = {});
+                 const units::Shards& parts = {});
 
 }  // namespace scaletrain::train

@@ -20,6 +20,7 @@
 #include "lib/core/log.h"
 #include "lib/core/text/text.h"
 #include "lib/dist/device.h"
+#include "lib/dist/replicate.h"
 #include "lib/engine/deferred_weights.h"
 #include "lib/nn/layers/linear.h"
 #include "lib/parallel/data_parallel.h"
@@ -27,7 +28,6 @@
 #include "lib/parallel/flat_memory.h"
 #include "lib/train/model/expert_layout.h"
 #include "lib/train/model/number_types.h"
-#include "lib/train/model/replicate.h"
 #include "lib/train/rules/shard_types.h"
 
 namespace scaletrain::train {
@@ -110,7 +110,8 @@ void add_described(const std::string& description, at::Device device, NamedTenso
 }
 
 // Broadcasts tensors that all ranks have, named as in the model, from the stage that uses each.
-void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe, NamedTensors& tensors) {
+void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe,
+                    const NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
   std::vector<std::vector<at::Tensor>> of_places(static_cast<std::size_t>(pipe.world_size()));
   for (const auto& [name, tensor] : tensors) {
@@ -118,7 +119,7 @@ void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe, NamedTe
     if (!places.empty()) of_places[static_cast<std::size_t>(places.front())].push_back(tensor);
   }
   for (int place = 0; place < pipe.world_size(); ++place) {
-    replicate(pipe, of_places[static_cast<std::size_t>(place)], "tensors of a stage", place);
+    dist::replicate(pipe, of_places[static_cast<std::size_t>(place)], "tensors of a stage", place);
   }
 }
 
@@ -131,15 +132,9 @@ parallel::Sharding sharding_of(const Run& run, const std::vector<units::Unit>& u
   for (const units::Unit& unit : units) sharding.units.push_back(unit.tensors);
   if (run.pipeline) sharding.runs = run.pipeline->own_units();
   for (const auto& item : learner.model->named_parameters()) {
-    if (item.value().requires_grad()) continue;
-    sharding.frozen.push_back(
-        {.name = item.key(), .tensor = item.value(), .counts = learner.counts_whole});
-    const auto part = learner.parts.find(item.key());
-    if (part == learner.parts.end()) continue;
-    units::NamedParameter& cut = sharding.frozen.back();
-    cut.shape = part->second.shape;
-    cut.pieces = part->second.pieces();
-    cut.counts = true;
+    if (!item.value().requires_grad()) {
+      sharding.frozen.push_back(learner.described(item.key(), item.value()));
+    }
   }
   sharding.parts_on_host = run.recipe.offload && run.recipe.offload->parameters;
   take_types(run.recipe, *learner.model, sharding);
@@ -255,22 +250,8 @@ void drop_other_stages(Run& run) {
   }
 }
 
-void share_buffers(Run& run, checkpoint::Contents& contents) {
-  if (!run.pipeline) return;
-  dist::Group& pipe = run.mesh->group(Axis::kPipe);
-  const auto share = [&](const NamedTensors& tensors) {
-    NamedTensors buffers;
-    for (const auto& [name, tensor] : tensors) {
-      if (!contents.cut->parts.contains(name)) buffers.emplace(name, tensor);
-    }
-    share_of_model(*run.pipeline, pipe, buffers);
-  };
-  share(contents.model);
-  share(contents.buffers);
-  for (const auto& [name, mean] : contents.means) {
-    share(mean.tensors);
-    share(mean.buffers);
-  }
+void share_buffers(const Run& run, const NamedTensors& buffers) {
+  if (run.pipeline) share_of_model(*run.pipeline, run.mesh->group(Axis::kPipe), buffers);
 }
 
 at::Tensor of_last_stage(const Run& run, const at::Tensor& rows) {
@@ -282,7 +263,7 @@ at::Tensor of_last_stage(const Run& run, const at::Tensor& rows) {
   NamedTensors room;
   add_described(description, pipe.device(), room);
   const at::Tensor all = pipe.rank() == last ? rows : room.at("rows");
-  if (all.numel() > 0) replicate(pipe, {all}, "evaluation scores", last);
+  if (all.numel() > 0) dist::replicate(pipe, {all}, "evaluation scores", last);
   return all;
 }
 

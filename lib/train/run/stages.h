@@ -8,7 +8,6 @@
 
 #include <memory>
 
-#include "lib/checkpoint/contents.h"
 #include "lib/engine/pipeline.h"
 #include "lib/train/model/buffers.h"
 #include "lib/train/run/run.h"
@@ -29,9 +28,9 @@ std::unique_ptr<parallel::Placement> make_placement(Run& run, const std::vector<
 // Frees the parameters that only other pipeline stages use. They must not be accessed afterwards.
 void drop_other_stages(Run& run);
 
-// Broadcasts the buffers of `contents` (such as BatchNorm statistics) from the stage that updates
-// each to all ranks of the pipeline. No-op without a pipeline. Collective.
-void share_buffers(Run& run, checkpoint::Contents& contents);
+// Broadcasts buffers by their names in the model (such as BatchNorm statistics), in place, from the
+// stage that updates each to all ranks of the pipeline. No-op without a pipeline. Collective.
+void share_buffers(const Run& run, const NamedTensors& buffers);
 
 // Broadcasts the last stage's `rows`, [rows, columns] on the host, to all ranks of its pipeline;
 // the argument of the other ranks is ignored. Without a pipeline, returns `rows`.

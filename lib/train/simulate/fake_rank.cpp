@@ -9,7 +9,7 @@
 #include "lib/train/model/context_layout.h"
 #include "lib/train/model/mean_plan.h"
 #include "lib/train/model/number_types.h"
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
 #include "lib/train/simulate/blank_batch.h"
 
 namespace scaletrain::train {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
 #include "lib/train/simulate/fake_rank.h"
 #include "lib/units/allocation_recorder.h"
 

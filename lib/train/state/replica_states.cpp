@@ -7,7 +7,7 @@
 
 #include "lib/train/model/buffers.h"
 #include "lib/train/run/run.h"
-#include "lib/train/state/own_state.h"
+#include "lib/train/state/rank_state.h"
 
 namespace scaletrain::train {
 

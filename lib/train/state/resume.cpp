@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/checkpoint/checkpoint.h"
-#include "lib/checkpoint/cut.h"
+#include "lib/checkpoint/shard_reader.h"
 #include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -21,11 +20,9 @@
 #include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/format/checkpoint/stored_tensors.h"
 #include "lib/train/model/number_types.h"
-#include "lib/train/model/replicate.h"
 #include "lib/train/rules/ranking.h"
 #include "lib/train/rules/reproducible.h"
-#include "lib/train/run/held.h"
-#include "lib/train/run/whole_tensors.h"
+#include "lib/train/run/state_shards.h"
 
 namespace scaletrain::train {
 namespace {
@@ -138,15 +135,12 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
     }
     return false;
   }
-  NamedTensors tensors = blank_wholes(gathered_parts(run), mean.tensors());
-  const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
-  if (const std::optional<checkpoint::Cut> cut = cut_of(run)) {
-    checkpoint::load_cut_model(checkpoint, tensors, cut->parts, progress, name);
-  } else {
-    if (reads) checkpoint::load_model(checkpoint, tensors, progress, name);
-    replicate(*run.group, values(tensors), "mean of the weights");
-    take_parts(run.learner.parts, tensors, mean.tensors());
-  }
+  units::Shards shards = state_shards(run, model_shards(run), mean.tensors());
+  for (auto& [parameter, shard] : model_shards(run)) shards.try_emplace(parameter, shard);
+  checkpoint::GroupReader(*run.group, read_by(run),
+                          [&] { return format::weights_file(checkpoint, name); }, std::move(shards),
+                          {.casts_floats = true})
+      .read([&run] { run.beat.enter(core::Phase::kStarting); });
   if (same_ranks) restore_ranks(*run.mesh, run.buffers_of(mean), checkpoint, name);
   return true;
 }
@@ -193,25 +187,21 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
                     ramp_text(format::ramp_of(run.state))),
         "use that one: how many samples each step has is a function of it");
   }
-  checkpoint::Contents contents;
-  const units::TensorParts& parts = gathered_parts(run);
-  NamedTensors model = held_tensors(run), optimizer = run.learner.optimizer->state();
   const bool has_outer = has_outer_state(run, checkpoint);
-  if (has_outer) optimizer.merge(run.replicas->state());
-  contents.model = blank_wholes(parts, model);
-  contents.optimizer = blank_wholes(parts, optimizer);
-  contents.cut = cut_of(run);
+  units::Shards parameters = model_shards(run);
+  units::Shards state = optimizer_shards(run, parameters, has_outer);
+  const auto reader_of = [&](const char* file, units::Shards shards) {
+    return checkpoint::GroupReader(
+        *run.group, read_by(run), [&checkpoint, file] { return checkpoint / file; },
+        std::move(shards));
+  };
+  // Both are compared before anything is changed.
+  checkpoint::GroupReader model = reader_of(format::kModelFile, std::move(parameters));
+  checkpoint::GroupReader optimizer = reader_of(format::kOptimizerFile, std::move(state));
   const auto progress = [&run] { run.beat.enter(core::Phase::kStarting); };
-  if (contents.cut) {
-    checkpoint::load_cut(checkpoint, contents, progress);
-    run.engine->weights_changed();
-  } else {
-    if (run.group->rank() == 0) checkpoint::load(checkpoint, contents, progress);
-    if (!parts.empty()) replicate(*run.group, values(contents.model), "the checkpoint's model");
-    replicate(*run.group, values(contents.optimizer), "optimizer state");
-    take_parts(parts, contents.model, model);
-    take_parts(parts, contents.optimizer, optimizer);
-  }
+  model.read(progress);
+  optimizer.read(progress);
+  if (is_sharded(run)) run.engine->weights_changed();
   run.learner.optimizer->resume_at(run.state.step);
   if (has_outer) run.replicas->resume();
   restore_scaler(run.state.scaler, *run.learner.precision);

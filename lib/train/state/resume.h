@@ -23,9 +23,9 @@ format::ClassNames classes_of_rank_0(dist::Group& group, const std::filesystem::
 // Returns `ramp` as the list of numbers in state.json (format::ramp_of()).
 std::vector<std::int64_t> numbers_of(const std::optional<core::BatchRamp>& ramp);
 
-// Loads `checkpoint`, whose state is already in `run.state`: the model on rank 0 and the optimizer
-// on all ranks, or for a sharded model each rank's shards of both; and finds the best checkpoints
-// in the run's folder. Collective. Throws core::RecipeError for another global batch or batch ramp,
+// Loads `checkpoint`, whose state is already in `run.state`: the model and the optimizer on all
+// ranks, or for a sharded model each rank's shards of both; and finds the best checkpoints in the
+// run's folder. Collective. Throws core::RecipeError for another global batch or batch ramp,
 // core::CheckpointError for other tensors.
 void restore(Run& run, const std::filesystem::path& checkpoint);
 

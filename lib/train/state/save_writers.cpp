@@ -13,8 +13,7 @@
 
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
-#include "lib/train/run/held.h"
-#include "lib/train/run/whole_tensors.h"
+#include "lib/train/run/state_shards.h"
 
 namespace scaletrain::train {
 namespace {
@@ -65,24 +64,13 @@ std::int64_t rank_that_sees_nothing(Run& run, const std::string& token) {
 
 }  // namespace
 
-std::int64_t bytes_of_state(const Run& run) {
-  std::int64_t bytes = 0;
-  const auto add = [&](const NamedTensors& tensors) {
-    bytes += bytes_of_wholes(gathered_parts(run), tensors);
-  };
-  add(run.learner.tensors());
-  add(run.learner.optimizer->state());
-  for (const auto& mean : run.means) add(mean->tensors());
-  return bytes;
-}
-
 std::shared_ptr<checkpoint::Writers> make_writers(Run& run) {
   const std::string& asked = run.recipe.checkpoint.writers;
   dist::Group& group = *run.group;
   if (group.world_size() == 1 || asked == "rank_0") return nullptr;
   const local_sgd::ReplicaTraits& replicas = run.replicas->traits();
   if (!replicas.leads) return nullptr;
-  const bool is_needed = is_cut(run);
+  const bool is_needed = is_sharded(run);
   if (replicas.steps_alone && !is_needed) return nullptr;  // optimizer states differ
   const bool is_asked = asked == "all" || is_needed;
   if (!is_asked && bytes_of_state(run) < kLeastBytes) return nullptr;

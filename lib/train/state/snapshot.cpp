@@ -2,26 +2,29 @@
 
 #include <fmt/format.h>
 
-#include "lib/checkpoint/cut.h"
+#include <string>
+#include <utility>
+
+#include "lib/checkpoint/shard_reader.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
+#include "lib/format/checkpoint/checkpoint_folder_names.h"
+#include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/recipe/load.h"
 #include "lib/train/model/mean_plan.h"
 #include "lib/train/model/number_types.h"
-#include "lib/train/model/replicate.h"
-#include "lib/train/run/held.h"
 #include "lib/train/run/stages.h"
-#include "lib/train/run/whole_tensors.h"
-#include "lib/train/state/evaluated_tensors.h"
-#include "lib/train/state/even_parts.h"
-#include "lib/train/state/own_state.h"
+#include "lib/train/run/state_shards.h"
+#include "lib/train/state/evaluation_weights.h"
+#include "lib/train/state/rank_state.h"
 #include "lib/train/state/replica_states.h"
+#include "lib/train/state/reshard.h"
 
 namespace scaletrain::train {
 namespace {
 
-// Days of training are not given up for a test that cannot be had.
+// A damaged checkpoint costs the test of the best model, not the days of training before it.
 bool is_sound(const std::filesystem::path& best) {
   try {
     format::check_checkpoint(best);
@@ -33,54 +36,104 @@ bool is_sound(const std::filesystem::path& best) {
   }
 }
 
-// Gathers tensor-parallel shards into full tensors for a checkpoint.
-void gather_parts(const Run& run, checkpoint::Contents& contents) {
-  if (run.learner.parts.empty()) return;
-  if (contents.cut) return divide_evenly(run.mesh->model(), contents);
-  const auto gather = [&run](NamedTensors& tensors) {
-    tensors = gather_wholes(run.mesh->group(core::Axis::kTensor), run.learner.parts, tensors);
-  };
-  gather(contents.model);
-  for (auto& [name, mean] : contents.means) gather(mean.tensors);
-  gather(contents.optimizer);
-}
-
 // True if a snapshot refers to the run's own tensors. Others that are as large as the model are
 // copied at once, since they take a device's memory until then.
 bool stands(const Run& run) {
-  const bool is_gathered = !run.learner.parts.empty() && !is_cut(run);
+  const bool is_gathered = !run.learner.parts.empty() && !is_sharded(run);
   return !is_gathered && !run.replicas->weights_differ() && !run.learner.has_evaluation_weights();
 }
+
+// Fills the files of a snapshot.
+class Files {
+ public:
+  Files(Run& run, checkpoint::Contents& contents)
+      : run_(run), contents_(contents), shards_(model_shards(run)) {}
+
+  void add_model() {
+    units::Shards model = shards_;
+    for (const auto& [name, tensor] : evaluated_tensors(run_)) model.at(name).tensor = tensor;
+    for (const auto& [name, buffer] : run_.learner.buffers()) {  // forward changes it
+      at::Tensor& tensor = model.at(name).tensor;
+      tensor = tensor.clone();
+    }
+    const NamedTensors own = run_.learner.buffers();
+    share_buffers(run_, named(model, own));
+    add(format::kModelFile, Kind::kWeights, std::move(model));
+    add_buffers(format::kModelFile, buffers_of_data_ranks(run_));
+  }
+
+  void add_mean(const optim::Mean& mean) {
+    const std::string file = format::mean_file(mean.plan().name);
+    const NamedTensors own = run_.buffers_of(mean);
+    units::Shards weights = state_shards(run_, shards_, mean.tensors());
+    for (const auto& [name, tensor] : mean_over_ranks(run_.mesh->data(), own)) {
+      weights.at(name).tensor = tensor;
+    }
+    share_buffers(run_, named(weights, own));
+    add(file, Kind::kWeights, std::move(weights));
+    add_buffers(file, gather_ranks(run_.mesh->data(), own));
+  }
+
+  void add_optimizer() {
+    add(format::kOptimizerFile, Kind::kOptimizer, optimizer_shards(run_, shards_, /*outer=*/true));
+  }
+
+ private:
+  using Kind = checkpoint::TensorFile::Kind;
+
+  // Returns those of the shards' tensors that `names` has.
+  static NamedTensors named(const units::Shards& shards, const NamedTensors& names) {
+    NamedTensors result;
+    for (const auto& [name, tensor] : names) result.emplace(name, shards.at(name).tensor);
+    return result;
+  }
+
+  // A sharded model is written by its first replica.
+  void add(const std::string& name, Kind kind, units::Shards shards) {
+    checkpoint::TensorFile& file = contents_.file(name, kind);
+    std::erase_if(shards, [](const auto& one) { return !one.second.is_here(); });
+    if (!is_sharded(run_)) {
+      if (!run_.learner.parts.empty()) {
+        shards = gather_full(run_.mesh->group(core::Axis::kTensor), shards);
+      }
+      file.shards = std::move(shards);
+      return;
+    }
+    dist::Group& model = run_.mesh->model();
+    file.part = checkpoint::part_name(name, model.rank(), model.world_size());
+    for (const auto& [tensor, shard] : shards) {
+      file.bytes_of_all += model.world_size() * static_cast<std::int64_t>(shard.tensor.nbytes());
+    }
+    if (!run_.mesh->plan().writes(run_.mesh->rank())) return;
+    if (!run_.learner.parts.empty()) shards = merge_slices(model, shards);
+    file.shards = std::move(shards);
+  }
+
+  void add_buffers(const std::string& weights, const NamedTensors& of_data_ranks) {
+    share_buffers(run_, of_data_ranks);
+    if (of_data_ranks.empty()) return;
+    contents_.file(checkpoint::buffers_file(weights), Kind::kPerRank).shards =
+        units::full_shards(of_data_ranks);
+  }
+
+  Run& run_;
+  checkpoint::Contents& contents_;
+  units::Shards shards_;
+};
 
 }  // namespace
 
 checkpoint::Contents snapshot(Run& run) {
-  const NamedTensors buffers = run.learner.buffers();
   run.sets.training_set.gather(*run.group, run.state);
   checkpoint::Contents contents;
-  contents.model = held_tensors(run);
-  contents.cut = cut_of(run);
   contents.stands = stands(run);
-  for (auto& [name, tensor] : evaluated_tensors(run)) contents.model[name] = tensor;
-  for (const auto& [name, tensor] : buffers) {  // forward changes them
-    contents.model.at(name) = contents.model.at(name).clone();
-  }
-  contents.buffers = buffers_of_data_ranks(run);
-  add_own_state(run, contents);
+  Files files(run, contents);
+  files.add_model();
   for (const auto& mean : run.means) {
-    if (!has_begun(mean->plan(), run.state)) continue;
-    const NamedTensors own = run.buffers_of(*mean);
-    checkpoint::MeanContents& saved = contents.means[mean->plan().name];
-    saved.tensors = mean->tensors();
-    for (auto& [name, tensor] : mean_over_ranks(run.mesh->data(), own)) {
-      saved.tensors[name] = tensor;
-    }
-    saved.buffers = gather_ranks(run.mesh->data(), own);
+    if (has_begun(mean->plan(), run.state)) files.add_mean(*mean);
   }
-  contents.optimizer = run.learner.optimizer->state();
-  share_buffers(run, contents);
-  contents.optimizer.merge(run.replicas->state());
-  gather_parts(run, contents);
+  files.add_optimizer();
+  add_rank_state(run, contents);
   contents.state = run.state;
   contents.state.schedule = {{"step", run.state.step}, {"lr", run.lr()}};
   contents.state.scaler = scaler_state(*run.learner.precision);
@@ -94,26 +147,19 @@ checkpoint::Contents snapshot(Run& run) {
 
 std::optional<format::TrainState> load_best_model(Run& run) {
   run.replicas->forget_states();  // they belong to another model
-  const NamedTensors own = held_tensors(run);
-  run.learner.end_training(own);
-  NamedTensors tensors = blank_wholes(gathered_parts(run), own);
-  const std::optional<checkpoint::Cut> cut = cut_of(run);
+  run.learner.end_training(held_tensors(run));
   const std::filesystem::path best =
       format::checkpoint_path(run.checkpoints(), run.state.best_step);
-  const auto progress = [&run] { run.beat.enter(core::Phase::kValidating); };
-  const char* const weights = run.recipe.ema ? "" : "model";
   std::optional<format::TrainState> at_hand;
-  if (run.group->rank() == 0 && is_sound(best)) {
-    if (!cut) checkpoint::load_model(best, tensors, progress, weights);
-    at_hand = format::read_state(best);
-  }
+  if (run.group->rank() == 0 && is_sound(best)) at_hand = format::read_state(best);
   const bool is_there =
-      run.group->broadcast_text(at_hand ? "yes" : "no", 0, "whether the best is sound") == "yes";
-  if (is_there && cut) {
-    checkpoint::load_cut_model(best, tensors, cut->parts, progress, weights);
-  } else if (is_there) {
-    replicate(*run.group, values(tensors), "best model");
-    take_parts(gathered_parts(run), tensors, own);
+      run.group->broadcast_text(at_hand ? "yes" : "no", 0, "the best checkpoint") == "yes";
+  if (is_there) {
+    const char* const weights = run.recipe.ema ? "" : "model";
+    checkpoint::GroupReader(*run.group, read_by(run),
+                            [&] { return format::weights_file(best, weights); }, model_shards(run),
+                            {.casts_floats = true})
+        .read([&run] { run.beat.enter(core::Phase::kValidating); });
   }
   run.engine->weights_changed();
   if (!is_there) return std::nullopt;

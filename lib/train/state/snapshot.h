@@ -8,14 +8,14 @@
 
 namespace scaletrain::train {
 
-// Returns the contents of a checkpoint now, complete on rank 0 alone; the tensors are the run's
-// own, except evaluation weights and buffers that differ from them. Every rank calls it.
+// Returns the contents of a checkpoint now, as far as this rank may write them (lib/checkpoint/
+// contents.h). Tensors are the run's own, except buffers, evaluation weights and resharded tensors.
+// Collective.
 checkpoint::Contents snapshot(Run& run);
 
-// Ends training, and takes over the model of the run's best checkpoint, where the run has an ema
-// its ema, not the optimizer; one that does not verify is warned about and left alone. Every rank
-// calls it. The result: on rank 0 where training stood with the model at hand now; nullopt where
-// that is the one of before.
+// Ends training and loads the model of the run's best checkpoint, or its EMA if the run has one,
+// but not the optimizer. Returns the training state of that checkpoint, on rank 0; nullopt if the
+// checkpoint does not verify, which is a warning, and the model stays. Collective.
 std::optional<format::TrainState> load_best_model(Run& run);
 
 }  // namespace scaletrain::train

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
 
 namespace scaletrain::train {
 namespace {

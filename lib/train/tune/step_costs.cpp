@@ -11,7 +11,7 @@
 #include "lib/core/clock.h"
 #include "lib/dist/device.h"
 #include "lib/train/build/build.h"
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
 
 namespace scaletrain::train {
 namespace {

@@ -12,7 +12,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/train/build/build.h"
-#include "lib/train/run/whole_tensors.h"
+#include "lib/train/state/reshard.h"
 #include "lib/train/state/snapshot.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run/run_support.h"
@@ -188,10 +188,9 @@ TEST_CASE("tensor ranks each take their part of the weights") {
        testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) -> std::string {
          const auto run = build_run(recipe, env, std::nullopt, {});
          std::string others;
-         for (const auto& [name, whole] :
-              gather_wholes(run->mesh->group(core::Axis::kTensor), run->learner.parts,
-                            run->learner.tensors())) {
-           if (!at::equal(whole, numbered(whole))) others += name + " ";
+         for (const auto& [name, full] : local_tensors(
+                  gather_full(run->mesh->group(core::Axis::kTensor), run->learner.shards()))) {
+           if (!at::equal(full, numbered(full))) others += name + " ";
          }
          run->mesh->end("end");
          return fmt::format("{}{}", run->learner.parts.empty() ? "no parts " : "", others);

@@ -11,6 +11,7 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/train/build/build.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/train/run/run_support.h"
 
 namespace scaletrain::train {
@@ -46,8 +47,7 @@ std::vector<float> head_of(const recipe::Recipe& recipe, int step, const std::st
   tensors["fc1.bias"] = at::zeros({5});
   tensors["head.weight"] = at::zeros({3, 5});
   tensors["head.bias"] = at::zeros({3});
-  checkpoint::load_model(
-      saved_at(recipe, step), tensors, [] {}, weights);
+  checkpoint::load_weights_of(saved_at(recipe, step), tensors, weights);
   const at::Tensor head = tensors.at("head.weight").flatten();
   return {head.const_data_ptr<float>(), head.const_data_ptr<float>() + head.numel()};
 }

@@ -10,6 +10,7 @@
 
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/disk/disk.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/count_reads.h"
 #include "tests/dist/ranks.h"
 #include "tests/temporary_folder.h"
@@ -97,7 +98,7 @@ TEST_CASE("each rank gets what it had from a checkpoint; without that all keep r
   const test::TemporaryFolder run;
   check_ranks(3, [&](dist::Group& group, NamedTensors& own) -> std::string {
     const auto save = [&](std::int64_t step, NamedTensors all) {
-      checkpoint::Contents contents;
+      checkpoint::FullContents contents;
       contents.state.step = step;
       contents.buffers = std::move(all);
       if (group.rank() == 0) checkpoint::save(core::system_disk(), run.path, contents, {.last = 2});
@@ -129,7 +130,7 @@ TEST_CASE("ranks of a data coordinate get what it had, and only data coordinates
                    expected.at("running_mean"))) {
       return "another mean";
     }
-    checkpoint::Contents contents;
+    checkpoint::FullContents contents;
     contents.state.step = 1;
     contents.buffers = train::gather_ranks(mesh.data(), own);
     if (group.rank() == 0) checkpoint::save(core::system_disk(), run.path, contents, {.last = 1});

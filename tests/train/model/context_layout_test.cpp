@@ -26,6 +26,7 @@
 #include "tests/engine/one_rank.h"
 #include "tests/long_form.h"
 #include "tests/temporary_folder.h"
+#include "tests/train/slice_support.h"
 
 namespace scaletrain::train::context_layout_test {
 namespace {
@@ -229,7 +230,7 @@ struct OnMesh {
 // What a rank has of a tensor that is whole in one process.
 at::Tensor part_of(const OnMesh& part, const units::NamedParameter& own, const at::Tensor& all) {
   const auto cut = part.learner.parts.find(own.name);
-  if (cut != part.learner.parts.end()) return cut->second.of(all);
+  if (cut != part.learner.parts.end()) return testing::slice_as(all, cut->second, own.tensor);
   if (own.tensor.sizes() == all.sizes()) return all;
   return all.flatten().narrow(0, own.begin, own.tensor.numel());
 }

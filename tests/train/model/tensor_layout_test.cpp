@@ -18,6 +18,7 @@
 #include "tests/dist/ranks.h"
 #include "tests/engine/one_rank.h"
 #include "tests/long_form.h"
+#include "tests/train/slice_support.h"
 
 namespace scaletrain::train::tensor_layout_test {
 namespace {
@@ -159,7 +160,8 @@ std::string compare(OnMesh& part, OnMesh& whole, double own_loss, double whole_l
     const at::Tensor all = expected[i].tensor.grad();
     const auto cut = part.learner.parts.find(own.name);
     const bool is_cut = cut != part.learner.parts.end();
-    look(own.name, distance(own.tensor.grad(), is_cut ? cut->second.of(all) : all, all));
+    look(own.name, distance(own.tensor.grad(),
+                            is_cut ? testing::slice_as(all, cut->second, own.tensor) : all, all));
     if (own.shape != all.sizes().vec()) wrong += own.name + " has another shape; ";
   }
   return wrong;

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/checkpoint/cut.h"
 #include "lib/train/build/build.h"
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run/run_support.h"
 
@@ -25,19 +24,21 @@ TEST_CASE("tensors have owners where an optimizer looks at whole ones and ranks 
     const auto results =
         testing::run_ranks({.world_size = ranks}, [&](const core::WorkerEnv& env) -> std::string {
           const auto run = build_run(recipe, env, std::nullopt, {});
-          bool is_told = true;  // whoever saves
-          const auto cut = cut_of(*run);
+          bool is_described = true;  // to checkpoints
+          const units::Shards shards_of_state =
+              optimizer_shards(*run, model_shards(*run), /*outer=*/false);
           const std::set<std::string> whole = run->learner.optimizer->whole_state();
           for (const std::string& name : whole) {
-            is_told = is_told && cut &&
-                      checkpoint::is_whole(checkpoint::find_part(cut->parts, name), name);
+            const auto found = shards_of_state.find(name);
+            is_described = is_described && found != shards_of_state.end() &&
+                           (!found->second.is_here() || found->second.is_full());
           }
           const optim::Shards shards = shards_of(*run);
           const at::Tensor ones = at::ones({2});
           if (shards.sum) shards.sum(ones);
           const std::string text = fmt::format("{} whole{}, {} parts on {:g}", whole.size(),
-                                               is_told ? "" : " and not told", shards.parts.size(),
-                                               ones[1].item<double>());
+                                               is_described ? "" : " and not described",
+                                               shards.parts.size(), ones[1].item<double>());
           if (run->learner.optimizer->state().empty()) return "nothing to optimize";
           run->mesh->end("end");
           return text;

@@ -5,6 +5,7 @@
 
 #include "lib/core/disk/read_faults.h"
 #include "lib/train/build/build.h"
+#include "lib/train/run/state_shards.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run/run_support.h"
 

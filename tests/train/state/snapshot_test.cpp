@@ -19,7 +19,8 @@
 #include "lib/train/build/build.h"
 #include "lib/train/loop/reporter.h"
 #include "lib/train/loop/saves.h"
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/dist/ranks.h"
 #include "tests/train/run/run_support.h"
 
@@ -29,14 +30,9 @@ namespace {
 // What a save copies while the next step computes its gradients.
 std::vector<at::Tensor> copied_late(const checkpoint::Contents& contents) {
   std::vector<at::Tensor> result;
-  const auto add = [&result](const NamedTensors& tensors) {
-    for (const auto& [name, tensor] : tensors) result.push_back(tensor);
-  };
-  add(contents.model);
-  add(contents.optimizer);
-  for (const auto& [name, mean] : contents.means) {
-    add(mean.tensors);
-    add(mean.buffers);
+  for (const checkpoint::TensorFile& file : contents.files) {
+    if (file.kind == checkpoint::TensorFile::Kind::kPerRank) continue;
+    for (const auto& [name, tensor] : local_tensors(file.shards)) result.push_back(tensor);
   }
   return result;
 }
@@ -153,7 +149,7 @@ TEST_CASE("ranks that have parts of tensors save the whole of each") {
                                             R"(optimizer={"name": "adamw", "lr": 0.1})", parallel}),
                                env, std::nullopt, {});
     for (const auto& [name, tensor] : run->learner.optimizer->state()) tensor.fill_(2);
-    const checkpoint::Contents contents = snapshot(*run);
+    const checkpoint::FullContents contents(snapshot(*run));
     std::string text;
     const auto say = [&text](const char* of, const NamedTensors& tensors) {
       for (const auto& [name, tensor] : tensors) {
@@ -181,7 +177,7 @@ TEST_CASE("a snapshot has the model, the optimizer, the state and the recipe") {
   CHECK(testing::said_apart([&] {
           const auto run = build_run(tiny.recipe(), {}, std::nullopt, {});
           run->state.step = 2;
-          const checkpoint::Contents contents = snapshot(*run);
+          const checkpoint::FullContents contents(snapshot(*run));
           const at::Tensor live = run->learner.tensors().at("head.weight");
           return fmt::format("{} {} {} seed {} step {} lr {} {}", contents.model.size(),
                              contents.optimizer.size(),
@@ -256,7 +252,7 @@ TEST_CASE("a snapshot has the buffers of all stages of a pipeline as their stage
          for (const auto& [name, tensor] : buffers) {
            tensor.fill_(run->pipeline->has(name) ? 1 + env.rank : 7);
          }
-         const checkpoint::Contents contents = snapshot(*run);
+         const checkpoint::FullContents contents(snapshot(*run));
          int own = 0, others = 0, wrong = 0;
          for (const auto& [name, tensor] : buffers) {
            const bool is_own = run->pipeline->has(name);

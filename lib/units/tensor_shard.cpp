@@ -1,6 +1,6 @@
-#include "lib/units/tensor_part.h"
+#include "lib/units/tensor_shard.h"
 
-#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,8 +15,13 @@ namespace {
 
 constexpr std::int64_t kMostRanksNamed = 1024;
 
-// Even split; the sizes of vocabulary shards may differ by one.
-TensorPart::Range range_of(std::int64_t size, const TensorPlace& place) {
+// Range along the sharded dimension.
+struct Range {
+  std::int64_t begin = 0, size = 0;
+};
+
+// Divides evenly; the sizes of vocabulary shards may differ by one.
+Range range_of(std::int64_t size, const TensorPlace& place) {
   const std::int64_t rank = place.rank, each = size / place.ranks, more = size % place.ranks;
   return {.begin = rank * each + std::min(rank, more), .size = each + (rank < more ? 1 : 0)};
 }
@@ -41,48 +46,22 @@ std::vector<std::int64_t> divisors(std::int64_t things) {
                                                         fmt::join(fitting, ", ")));
 }
 
-}  // namespace
-
-std::vector<std::int64_t> TensorPart::part_shape() const {
-  std::vector<std::int64_t> result = shape;
-  std::int64_t& size = result.at(static_cast<std::size_t>(dimension));
-  size = 0;
-  for (const Range& range : ranges) size += range.size;
-  return result;
-}
-
-at::Tensor TensorPart::of(const at::Tensor& whole) const {
-  std::vector<at::Tensor> boxes;
-  boxes.reserve(ranges.size());
-  for (const Range& range : ranges) {
-    boxes.push_back(whole.narrow(dimension, range.begin, range.size));
-  }
-  return at::cat(boxes, dimension);
-}
-
-void TensorPart::put_into(const at::Tensor& whole, const at::Tensor& part) const {
-  std::int64_t begin = 0;
-  for (const Range& range : ranges) {
-    whole.narrow(dimension, range.begin, range.size)
-        .copy_(part.narrow(dimension, begin, range.size));
-    begin += range.size;
-  }
-}
-
-std::vector<format::Piece> TensorPart::pieces() const {
-  const auto cut = static_cast<std::size_t>(dimension);
+// Returns the slices in the order of the local tensor's elements: one for each range, or if several
+// ranges lie in each row one for each row and range.
+std::vector<format::Piece> slices_of(const std::vector<std::int64_t>& shape, std::size_t dimension,
+                                     const std::vector<Range>& ranges) {
   const auto box = [&](const Range& range, std::int64_t row, std::int64_t rows) {
     std::vector<std::int64_t> begin(shape.size(), 0), size = shape;
     begin[0] = row;
     size[0] = rows;
-    begin[cut] = range.begin;
-    size[cut] = range.size;
+    begin[dimension] = range.begin;
+    size[dimension] = range.size;
     const std::int64_t count = format::element_count(size);
     return format::Piece{
         .begin = std::move(begin), .size = std::move(size), .first = 0, .last = count};
   };
   std::vector<format::Piece> result;
-  if (cut == 0) {
+  if (dimension == 0) {
     for (const Range& range : ranges) result.push_back(box(range, range.begin, range.size));
   } else if (ranges.size() == 1) {
     result.push_back(box(ranges.front(), 0, shape[0]));
@@ -94,6 +73,8 @@ std::vector<format::Piece> TensorPart::pieces() const {
   return result;
 }
 
+}  // namespace
+
 const TensorRule* find_rule(std::span<const TensorRule> plan, const std::string& tensor) {
   const auto found = std::find_if(plan.begin(), plan.end(), [&](const TensorRule& rule) {
     const bool is_layers = rule.style == TensorStyle::kEntry || rule.style == TensorStyle::kHead;
@@ -102,23 +83,39 @@ const TensorRule* find_rule(std::span<const TensorRule> plan, const std::string&
   return found == plan.end() ? nullptr : &*found;
 }
 
-TensorPart part_of(const TensorRule& rule, const std::string& name, std::vector<std::int64_t> shape,
-                   const TensorPlace& place) {
+Shard shard_by(const TensorRule& rule, const std::string& name, std::vector<std::int64_t> shape,
+               const TensorPlace& place) {
   const std::int64_t size = shape.at(static_cast<std::size_t>(rule.dimension));
-  TensorPart part{.shape = std::move(shape), .dimension = rule.dimension, .ranges = {}};
+  std::vector<Range> ranges;
   if (rule.style == TensorStyle::kVocabulary) {
     if (size < place.ranks) refuse(name, size, rule, place.ranks);
-    part.ranges.push_back(range_of(size, place));
-    return part;
+    ranges.push_back(range_of(size, place));
+  } else {
+    const std::int64_t of_each = size / rule.parts, things = of_each / rule.together;
+    if (things % place.ranks != 0) refuse(name, things, rule, place.ranks);
+    for (int i = 0; i < rule.parts; ++i) {
+      Range range = range_of(of_each, place);
+      range.begin += i * of_each;
+      ranges.push_back(range);
+    }
   }
-  const std::int64_t of_each = size / rule.parts, things = of_each / rule.together;
-  if (things % place.ranks != 0) refuse(name, things, rule, place.ranks);
-  for (int i = 0; i < rule.parts; ++i) {
-    TensorPart::Range range = range_of(of_each, place);
-    range.begin += i * of_each;
-    part.ranges.push_back(range);
-  }
-  return part;
+  Shard shard{.shape = std::move(shape)};
+  shard.slices = slices_of(shard.shape, static_cast<std::size_t>(rule.dimension), ranges);
+  return shard;
+}
+
+std::vector<std::int64_t> local_shape(const Shard& shard, int dimension) {
+  std::vector<std::int64_t> shape = shard.shape;
+  std::int64_t& size = shape.at(static_cast<std::size_t>(dimension));
+  size = shard.count() / (format::element_count(shape) / size);
+  return shape;
+}
+
+at::Tensor slice_of(const at::Tensor& full, const Shard& shard, int dimension) {
+  Shard slice = shard;
+  slice.tensor = at::empty(local_shape(shard, dimension), at::TensorOptions(full.scalar_type()));
+  copy_from_full(full.detach().contiguous(), slice);
+  return slice.tensor;
 }
 
 }  // namespace scaletrain::units

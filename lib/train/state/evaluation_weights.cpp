@@ -1,5 +1,11 @@
-#include "lib/train/state/evaluated_tensors.h"
+#include "lib/train/state/evaluation_weights.h"
 
+#include <c10/core/GradMode.h>
+
+#include <string>
+
+#include "lib/core/error.h"
+#include "lib/train/run/state_shards.h"
 #include "lib/train/state/replica_states.h"
 
 namespace scaletrain::train {
@@ -16,6 +22,21 @@ NamedTensors evaluated_tensors(const Run& run) {
     result.merge(mean("model/", run.trained(), run.mesh->replicas()));
   }
   return result;
+}
+
+MeanInPlace::MeanInPlace(Run& run, const optim::Mean& mean)
+    : run_(run), own_(values(held_tensors(run))) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : held_tensors(run)) tensor.copy_(mean.tensors().at(name));
+  run_.engine->weights_changed();
+}
+
+MeanInPlace::~MeanInPlace() {
+  own_.put_back();
+  try {
+    run_.engine->weights_changed();
+  } catch (const core::StoppedError&) {  // a peer is gone, which the next collective reports too
+  }
 }
 
 }  // namespace scaletrain::train

@@ -7,11 +7,11 @@
 
 #include "lib/dist/group.h"
 
-namespace scaletrain::train {
+namespace scaletrain::dist {
 
 // Copies the values of the rank `root` into `tensors` on the other ranks. Shapes, dtypes and order
 // must be equal on every rank. Sends few large messages, however many tensors there are.
-void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name,
+void replicate(Group& group, const std::vector<at::Tensor>& tensors, const char* name,
                int root = 0);
 
-}  // namespace scaletrain::train
+}  // namespace scaletrain::dist

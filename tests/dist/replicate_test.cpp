@@ -1,4 +1,4 @@
-#include "lib/train/model/replicate.h"
+#include "lib/dist/replicate.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 #include "lib/core/process/beat.h"
 #include "tests/dist/ranks.h"
 
-namespace scaletrain::train {
+namespace scaletrain::dist {
 namespace {
 
 constexpr std::int64_t kMessage = 8 << 20;  // elements of a message
@@ -31,7 +31,7 @@ TEST_CASE("all ranks get rank 0's tensors, in place, in few messages") {
        testing::run_ranks({.world_size = 3}, [](const core::WorkerEnv& env) -> std::string {
          const core::Descriptor file = core::make_beat_file();
          const core::BeatReader beat(file.get());
-         dist::Group group(env, at::kCPU, std::chrono::seconds(30), core::Beat(file.get()));
+         Group group(env, at::kCPU, std::chrono::seconds(30), core::Beat(file.get()));
          const std::vector<at::Tensor> own = tensors_of(env.rank), expected = tensors_of(0);
          const std::int64_t before = beat.state().collectives;
          replicate(group, own, "tensors");
@@ -49,10 +49,10 @@ TEST_CASE("all ranks get rank 0's tensors, in place, in few messages") {
 }
 
 TEST_CASE("one rank keeps what it has") {
-  dist::Group group({}, at::kCPU, std::chrono::seconds(1));
+  Group group({}, at::kCPU, std::chrono::seconds(1));
   const at::Tensor own = at::ones({2});
   replicate(group, {own}, "tensors");
   CHECK(at::equal(own, at::ones({2})));
 }
 
-}  // namespace scaletrain::train
+}  // namespace scaletrain::dist

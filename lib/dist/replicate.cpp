@@ -1,4 +1,4 @@
-#include "lib/train/model/replicate.h"
+#include "lib/dist/replicate.h"
 
 #include <ATen/ops/cat.h>
 #include <c10/core/GradMode.h>
@@ -6,12 +6,12 @@
 #include <map>
 #include <utility>
 
-namespace scaletrain::train {
+namespace scaletrain::dist {
 namespace {
 
 constexpr std::int64_t kMessageElements = 8 << 20;  // 32 MiB of fp32
 
-void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name,
+void replicate_message(Group& group, const std::vector<at::Tensor>& tensors, const char* name,
                        int root) {
   std::vector<at::Tensor> flat;
   flat.reserve(tensors.size());
@@ -28,8 +28,7 @@ void replicate_message(dist::Group& group, const std::vector<at::Tensor>& tensor
 
 }  // namespace
 
-void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const char* name,
-               int root) {
+void replicate(Group& group, const std::vector<at::Tensor>& tensors, const char* name, int root) {
   if (group.world_size() == 1) return;
   const at::NoGradGuard no_grad;
   // Some optimizer tensors may be in host memory.
@@ -52,4 +51,4 @@ void replicate(dist::Group& group, const std::vector<at::Tensor>& tensors, const
   }
 }
 
-}  // namespace scaletrain::train
+}  // namespace scaletrain::dist

@@ -1,4 +1,4 @@
-#include "lib/train/state/own_state.h"
+#include "lib/train/state/rank_state.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -151,7 +151,7 @@ TEST_CASE("replicas alone are one mesh, however their checkpoint wrote it") {
          core::set_warning_listener([&](const std::string& line) { warned += line; });
          for (const Case& one : cases) {
            run->state.mesh = one.mesh;
-           restore_own_state(*run, runs.saved("two", 4));
+           restore_rank_state(*run, runs.saved("two", 4));
            if (std::exchange(warned, "") != (env.rank == 0 ? one.warned : "")) {
              said += fmt::format("{} ", one.mesh.size());
            }

@@ -1,4 +1,4 @@
-#include "lib/train/state/evaluated_tensors.h"
+#include "lib/train/state/evaluation_weights.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -7,6 +7,7 @@
 #include "lib/train/build/build.h"
 #include "lib/train/loop/evaluate.h"
 #include "lib/train/state/snapshot.h"
+#include "tests/checkpoint/contents_support.h"
 #include "tests/train/run/run_support.h"
 
 namespace scaletrain::train {
@@ -60,7 +61,7 @@ TEST_CASE("averages are evaluated and saved, and training goes on from what they
     const NamedTensors before = copies(run->learner.tensors());
     const NamedTensors averages = evaluated_tensors(*run);
     const double loss = loss_of(*run);
-    const checkpoint::Contents saved = snapshot(*run);
+    const checkpoint::FullContents saved(snapshot(*run));
     std::string text = fmt::format(
         "untouched {}, differ {}, saved {}, resumes {}; ", same(before, run->learner.tensors()),
         !same(before, averages), same(averages, saved.model),
@@ -71,6 +72,22 @@ TEST_CASE("averages are evaluated and saved, and training goes on from what they
   });
   CHECK(said ==
         "untouched true, differ true, saved true, resumes true; settled true, same loss true");
+}
+
+TEST_CASE("averaged weights are swapped into the model and back") {
+  const testing::TinyRun tiny;
+  CHECK(testing::said_apart([&] {
+          const auto run = build_run(tiny.recipe({"ema={}"}), {}, std::nullopt, {});
+          const at::Tensor weight = run->learner.tensors().at("head.weight");
+          const at::Tensor own = weight.clone();
+          run->means[0]->tensors().at("head.weight").fill_(0.5);
+          std::string said;
+          {
+            const MeanInPlace in_place(*run, *run->means[0]);
+            said = fmt::format("{}", weight[0][0].item<float>());
+          }
+          return said + (at::equal(weight, own) ? ", then its own" : ", then another");
+        }) == "0.5, then its own");
 }
 
 }  // namespace scaletrain::train

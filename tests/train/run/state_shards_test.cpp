@@ -1,4 +1,4 @@
-#include "lib/train/run/held.h"
+#include "lib/train/run/state_shards.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -25,41 +25,33 @@ TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each ele
   for (const std::string level : {"optimizer", "parameters"}) {
     const recipe::Recipe recipe =
         tiny.recipe({"parallel.shard=2", "parallel.shard_level=" + level, "model.freeze=fc1.bias"});
-    std::int64_t all = 0, frozen = 0, in_table = 0;
+    std::int64_t all = 0, frozen = 0, owned = 0;
     for (const auto& result :
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
            run->mesh->end("all are connected");
-           const auto cut = cut_of(*run);
-           if (!cut || !is_cut(*run)) return "not cut";
-           std::int64_t of_table = 0;
-           for (const auto& [name, part] : cut->parts) {
-             for (const format::Piece& piece : part.pieces) of_table += piece.count();
+           if (!is_sharded(*run)) return "not sharded";
+           std::int64_t owned = 0;
+           for (const auto& [name, shard] : model_shards(*run)) {
+             if (shard.owned) owned += shard.count();
            }
-           run->learner.optimizer.reset();
-           if (cut_of(*run)->parts.size() != cut->parts.size()) return "not cut alike";
            const NamedTensors held = held_tensors(*run);
            const bool has_frozen = held.contains("fc1.bias");
-           return fmt::format("{} {} {} {} {} {}", cut->writes, cut->place, cut->places,
-                              elements_of(held), has_frozen ? held.at("fc1.bias").numel() : 0,
-                              of_table);
+           return fmt::format("{} {} {} {}", run->mesh->plan().writes(env.rank), elements_of(held),
+                              has_frozen ? held.at("fc1.bias").numel() : 0, owned);
          })) {
       std::istringstream words(result.text);
       std::string writes;
-      int place = -1, places = -1;
-      std::int64_t elements = 0, of_frozen = 0, of_table = 0;
-      words >> writes >> place >> places >> elements >> of_frozen >> of_table;
-      CHECK(places == 2);
-      CHECK((place == 0 || place == 1));
+      std::int64_t elements = 0, of_frozen = 0, of_owned = 0;
+      words >> writes >> elements >> of_frozen >> of_owned;
       if (writes != "true") continue;
       all += elements;
       frozen += of_frozen;
-      in_table += of_table;
+      owned += of_owned;
     }
     // What is not trained is cut only where parameters are.
     CHECK(frozen == (level == "parameters" ? 5 : 10));
-    // What all have no table names.
-    CHECK(in_table == kElements - (level == "parameters" ? 0 : 5));
+    CHECK(owned == kElements);
     CHECK(all == kElements + (level == "parameters" ? 0 : 5));
   }
 }
@@ -86,7 +78,6 @@ TEST_CASE(
            const auto run = build_run(recipe, env, std::nullopt, {});
            run->mesh->end("all are connected");
            const NamedTensors held = held_tensors(*run);
-           if (!gathered_parts(*run).empty()) return "gathers what it writes in pieces";
            std::int64_t bytes = 0, elements = 0, model = 0;
            for (const auto& item : run->learner.model->named_parameters()) {
              const auto part = run->learner.parts.find(item.key());
@@ -96,11 +87,10 @@ TEST_CASE(
              if (!is_own) bytes += static_cast<std::int64_t>(item.value().storage().nbytes());
              if (!is_own && held.contains(item.key())) return item.key() + " is another stage's";
            }
-           const auto cut = cut_of(*run);
-           for (const auto& [name, part] : cut->parts) {
-             if (part.shape.empty()) return name + " has no shape";
-             if (!cut->writes || !part.writes) continue;
-             for (const format::Piece& piece : part.pieces) elements += piece.count();
+           const bool writes = run->mesh->plan().writes(env.rank);
+           for (const auto& [name, shard] : model_shards(*run)) {
+             if (shard.shape.empty()) return name + " has no shape";
+             if (writes && shard.owned) elements += shard.count();
            }
            return fmt::format("{} {} {}", model, elements, bytes);
          })) {
@@ -123,10 +113,10 @@ TEST_CASE("what ranks of tensor alone cut is gathered for a checkpoint, but of r
     const char* said;
   };
   const testing::TinyRun tiny;
-  for (const Case& one :
-       {Case{"{\"tensor\": 2}", "every_step", "all is gathered"},
-        Case{"{}", R"({"name": "periodic", "steps": 2})", "nothing is cut"},
-        Case{"{\"tensor\": 2}", R"({"name": "periodic", "steps": 2})", "written in pieces"}}) {
+  for (const Case& one : {Case{"{\"tensor\": 2}", "every_step", "full tensors are gathered"},
+                          Case{"{}", R"({"name": "periodic", "steps": 2})", "nothing is sharded"},
+                          Case{"{\"tensor\": 2}", R"({"name": "periodic", "steps": 2})",
+                               "each rank writes its shards"}}) {
     CAPTURE(one.mesh);
     CAPTURE(one.sync);
     const recipe::Recipe recipe =
@@ -137,10 +127,8 @@ TEST_CASE("what ranks of tensor alone cut is gathered for a checkpoint, but of r
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
            run->mesh->end("all are connected");
-           const units::TensorParts& parts = gathered_parts(*run);
-           if (is_cut(*run)) return parts.empty() ? "written in pieces" : "gathers pieces";
-           if (run->learner.parts.empty()) return "nothing is cut";
-           return parts.size() == run->learner.parts.size() ? "all is gathered" : "not all";
+           if (is_sharded(*run)) return "each rank writes its shards";
+           return run->learner.parts.empty() ? "nothing is sharded" : "full tensors are gathered";
          })) {
       CHECK(result.text == one.said);
     }
@@ -152,7 +140,7 @@ TEST_CASE("where every rank has the model, what it holds is that") {
   const auto said = testing::said_apart([&]() -> std::string {
     const auto run = build_run(tiny.recipe(), {}, std::nullopt, {});
     const bool same = elements_of(held_tensors(*run)) == elements_of(run->learner.tensors());
-    return same && !is_cut(*run) && !cut_of(*run) ? "the same" : "another";
+    return same && !is_sharded(*run) ? "the same" : "another";
   });
   CHECK(said == "the same");
 }

@@ -1,7 +1,5 @@
 // Replicas of several ranks that train alone and exchange weights now and then, against replicas of
 // one rank each: layout x sync, a line each; and what each of them has of its own in a checkpoint.
-#include "lib/train/state/own_rows.h"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/train/state/rank_state.h"
 #include "tests/long_form.h"
 #include "tests/train/rare_runs.h"
 
