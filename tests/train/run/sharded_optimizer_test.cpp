@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/checkpoint/cut.h"
 #include "lib/train/build/build.h"
 #include "lib/train/run/state_shards.h"
 #include "tests/dist/ranks.h"
