@@ -227,9 +227,7 @@ TEST_CASE("a first save that cannot be read back is no checkpoint, and removes n
   } catch (const core::CheckpointError& error) {
     said = error.found();
   }
-  CHECK(said ==
-        "is the first checkpoint of this start and cannot be read back: the tensor \"a\" of "
-        "model.safetensors has 6 elements, and its pieces 4");
+  CHECK(said == "the tensor \"a\" of model.safetensors has 6 elements, and its pieces 4");
   CHECK(format::list_checkpoints(checkpoints) == Steps{1});
   CHECK(std::filesystem::read_symlink(checkpoints / "latest") == "step-00000001");
   saver.save(contents_at(3, at::ones({1})));

@@ -115,7 +115,7 @@ std::int64_t bytes_of_state(const Run& run) {
   std::int64_t bytes = 0;
   const auto add = [&bytes](const Shards& shards) {
     for (const auto& [name, shard] : shards) {
-      if (!shard.is_here()) continue;
+      if (!shard.tensor.defined()) continue;  // optimizer state of other ranks
       bytes +=
           format::element_count(shard.shape) * static_cast<std::int64_t>(shard.tensor.itemsize());
     }

@@ -31,14 +31,14 @@ TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each ele
            const auto run = build_run(recipe, env, std::nullopt, {});
            run->mesh->end("all are connected");
            if (!is_sharded(*run)) return "not sharded";
-           std::int64_t owned = 0;
+           std::int64_t own = 0;
            for (const auto& [name, shard] : model_shards(*run)) {
-             if (shard.owned) owned += shard.count();
+             if (shard.owned) own += shard.count();
            }
            const NamedTensors held = held_tensors(*run);
            const bool has_frozen = held.contains("fc1.bias");
            return fmt::format("{} {} {} {}", run->mesh->plan().writes(env.rank), elements_of(held),
-                              has_frozen ? held.at("fc1.bias").numel() : 0, owned);
+                              has_frozen ? held.at("fc1.bias").numel() : 0, own);
          })) {
       std::istringstream words(result.text);
       std::string writes;
