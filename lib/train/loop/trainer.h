@@ -15,6 +15,7 @@
 #include "lib/train/loop/pictures.h"
 #include "lib/train/loop/reporter.h"
 #include "lib/train/loop/saves.h"
+#include "lib/train/loop/trace_requests.h"
 #include "lib/train/rules/bad_samples.h"
 #include "lib/train/rules/cadence.h"
 #include "lib/train/rules/profile.h"
@@ -86,6 +87,7 @@ class Trainer {
   HistogramWriter histograms_;
   StepRunner steps_;
   Profile profile_;
+  TraceRequests trace_requests_;
   StragglerWatch stragglers_;
   Cadence log_every_, validate_every_;
   Saves saves_;
