@@ -16,14 +16,5 @@ TEST_CASE("the leading rank takes a request for a trace once, the others leave i
   CHECK(TraceRequests(run.path, /*leads=*/true).take() == 0);
 }
 
-TEST_CASE("requests are looked for once a second") {
-  const test::TemporaryFolder run;
-  TraceRequests requests(run.path, /*leads=*/true);
-  CHECK(requests.take() == 0);  // has looked
-  format::request_trace(core::system_disk(), run.path, 3);
-  CHECK(requests.take() == 0);
-  CHECK(format::take_trace_request(run.path) == 3);  // still there
-}
-
 }  // namespace
 }  // namespace scaletrain::train
