@@ -20,9 +20,9 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"
 LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs/checks", "jobs", "jobs/nodes", "runs",
                   "plan", "commands", "commands/watch", "commands/lr_find", "commands/start", "commands/slurm",
                   "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/kubernetes", "commands/bench",
-                  "commands/runs", "commands/shell", ""]
+                  "commands/runs", "commands/trace", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/kubernetes",
-                      "commands/bench", "commands/runs", "commands/shell"]
+                      "commands/bench", "commands/runs", "commands/trace", "commands/shell"]
 # libscaletrain_cuda.so implements an interface of dist and is opened by it: nothing includes it.
 CUDA_MAY_USE = ["core", "dist", "cuda"]
 # The precompiled header belongs to the build, not to a module.

@@ -71,11 +71,12 @@ std::optional<TimedEvent> timed_event(const Json& event) {
   if (!kind || !begin || !duration || *duration < 0) return std::nullopt;
   const std::int64_t begin_ns = nanoseconds(*begin);
   const Json process = event.value("pid", Json());
-  return TimedEvent{.kind = *kind,
-                    .name = std::move(name),
-                    .track = fmt::format("{} {}", process.dump(), event.value("tid", Json()).dump()),
-                    .process = process.is_number_integer() ? process.get<std::int64_t>() : -1,
-                    .time = {begin_ns, begin_ns + nanoseconds(*duration)}};
+  return TimedEvent{
+      .kind = *kind,
+      .name = std::move(name),
+      .track = fmt::format("{} {}", process.dump(), event.value("tid", Json()).dump()),
+      .process = process.is_number_integer() ? process.get<std::int64_t>() : -1,
+      .time = {begin_ns, begin_ns + nanoseconds(*duration)}};
 }
 
 }  // namespace scaletrain::observe
