@@ -60,7 +60,7 @@ Json read_trace(std::istream& stream, const std::string& name,
 Json read_trace(const fs::path& file, const std::function<void(Json& event)>& on_event) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    throw core::StorageError(file.string(), "cannot be opened", "correct the path");
+    throw core::DataError(file.string(), "cannot be opened", "correct the path");
   }
   return read_trace(stream, file.string(), on_event);
 }

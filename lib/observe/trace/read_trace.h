@@ -16,7 +16,7 @@ namespace scaletrain::observe {
 nlohmann::json read_trace(std::istream& stream, const std::string& name,
                           const std::function<void(nlohmann::json& event)>& on_event);
 
-// Opens `file` and reads it likewise. Throws core::StorageError if it cannot be opened.
+// Opens `file` and reads it likewise. Throws core::DataError if it cannot be opened, too.
 nlohmann::json read_trace(const std::filesystem::path& file,
                           const std::function<void(nlohmann::json& event)>& on_event);
 
