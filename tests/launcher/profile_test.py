@@ -2,13 +2,26 @@
 
 import hashlib
 import json
+import os
 import re
+import shutil
 import signal
+import subprocess
 import unittest
 
+import peer
 from launcher.launch_support import LIMIT_S, LaunchTestCase
 
 CPU_CATEGORIES = {"cpu_op", "user_annotation", "Trace", "fwdbwd", "ac2g", "cpu_instant_event"}
+LONG = os.environ.get("SCALETRAIN_LONG") == "1"
+# Ranks, their distributedInfo and whether events were read, by HolisticTraceAnalysis.
+READ_WITH_HTA = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+traces = TraceAnalysis(trace_dir=sys.argv[1]).t
+print("found", json.dumps({rank: [traces.meta_data[rank]["distributedInfo"], len(frame) > 0]
+                           for rank, frame in traces.traces.items()}))
+"""
 
 
 class Profile(LaunchTestCase):
@@ -134,6 +147,19 @@ class Profile(LaunchTestCase):
         text = self.beside("trace", "top", "traced", "--most", 1)[0]
         self.assertEqual(1, sum(line.startswith("operation") for line in text.splitlines()))
         self.assertIn("forward", text)
+
+    @unittest.skipUnless(LONG, "SCALETRAIN_LONG=1 installs HolisticTraceAnalysis")
+    def test_holistic_trace_analysis_reads_ranks_and_world_size(self):
+        recipe = self.recipe("run", steps=8, profile={"after": 2, "steps": 2})
+        self.run_launcher("launch", "--nproc", 2, recipe)
+        shutil.copytree(self.folder / "run/profile", self.folder / "traces")
+        done = subprocess.run([peer.python("traces"), "-c", READ_WITH_HTA, self.folder / "traces"],
+                              check=True, capture_output=True, text=True)
+        found = json.loads(done.stdout.split("found ")[-1])
+        self.assertEqual({"0", "1"}, found.keys())
+        for rank, (info, has_events) in found.items():
+            self.assertEqual((int(rank), 2), (info["rank"], info["world_size"]))
+            self.assertTrue(has_events)
 
     def weights(self, run):
         checkpoint = self.folder / run / "checkpoints/latest"
