@@ -51,7 +51,7 @@ std::vector<fs::path> trace_files(const TraceArguments& arguments) {
   return files;
 }
 
-void merge(const TraceArguments& arguments) {
+void merge_files(const TraceArguments& arguments) {
   const std::vector<fs::path> files = trace_files(arguments);
   const std::string partial = arguments.output + ".partial";  // no reader sees half a file
   std::ofstream to(partial, std::ios::binary);
@@ -105,7 +105,7 @@ void add_trace_commands(CLI::App& app, int& exit_status) {
       ->required()
       ->type_name("FILE");
   merging->callback([arguments, &exit_status] {
-    merge(*arguments);
+    merge_files(*arguments);
     exit_status = 0;
   });
   CLI::App* const top = add_trace(

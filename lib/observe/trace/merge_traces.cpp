@@ -18,7 +18,7 @@
 namespace scaletrain::observe {
 namespace {
 
-using Json = nlohmann::json;
+using TraceJson = nlohmann::json;
 
 constexpr const char* kBase = "baseTimeNanoseconds";
 
@@ -27,14 +27,14 @@ struct RankOfFile {
   double shift_us = 0;  // to the first file's base
 };
 
-std::int64_t base_of(const Json& header) {
+std::int64_t base_of(const TraceJson& header) {
   const auto base = header.find(kBase);
   return base != header.end() && base->is_number_integer() ? base->get<std::int64_t>() : 0;
 }
 
 // Moves `event` into the process of its rank; returns false for an event that describes the
 // profiler, and for names of processes, which become the ranks'.
-bool move_event(Json& event, const RankOfFile& of) {
+bool move_event(TraceJson& event, const RankOfFile& of) {
   const auto process = event.find("pid");
   if (process == event.end() || !process->is_number_integer()) return false;
   const std::string name = event.contains("name") && event["name"].is_string()
@@ -59,7 +59,7 @@ class TraceWriter {
         "{{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n\"{}\": {},\n\"traceEvents\": [",
         kBase, base_ns);
   }
-  void event(const Json& event) {
+  void event(const TraceJson& event) {
     to_ << (is_first_ ? "\n" : ",\n") << core::json_text(event);
     is_first_ = false;
   }
@@ -70,7 +70,7 @@ class TraceWriter {
   bool is_first_ = true;
 };
 
-Json process_event(int rank, const char* name, const Json& arguments) {
+TraceJson process_event(int rank, const char* name, const TraceJson& arguments) {
   return {{"ph", "M"}, {"name", name}, {"pid", rank}, {"tid", 0}, {"ts", 0}, {"args", arguments}};
 }
 
@@ -81,7 +81,7 @@ void merge_traces(const std::vector<std::filesystem::path>& files, std::ostream&
   std::map<int, std::filesystem::path> seen;
   std::optional<std::int64_t> first_base;
   for (const std::filesystem::path& file : files) {
-    const Json header = read_trace(file, [](Json&) {});
+    const TraceJson header = read_trace(file, [](TraceJson&) {});
     const std::int64_t base = base_of(header);
     if (!first_base) first_base = base;
     const int rank = rank_of_trace(header, static_cast<int>(ranks.size()));
@@ -99,7 +99,7 @@ void merge_traces(const std::vector<std::filesystem::path>& files, std::ostream&
     writer.event(process_event(of.rank, "process_sort_index", {{"sort_index", of.rank}}));
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
-    read_trace(files[i], [&](Json& event) {
+    read_trace(files[i], [&](TraceJson& event) {
       if (move_event(event, ranks[i])) writer.event(event);
     });
   }

@@ -16,7 +16,7 @@ namespace scaletrain::observe {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using TraceJson = nlohmann::json;
 
 constexpr const char* kTraceRemedy =
     "name a trace in Chrome's JSON format, such as RUN/profile/*.json";
@@ -33,21 +33,21 @@ std::optional<std::int64_t> take_number(std::string_view& text, std::string_view
 
 }  // namespace
 
-Json read_trace(std::istream& stream, const std::string& name,
-                const std::function<void(Json& event)>& on_event) {
+TraceJson read_trace(std::istream& stream, const std::string& name,
+                     const std::function<void(TraceJson& event)>& on_event) {
   constexpr int kKey = 1, kElement = 2;  // depths
   bool is_event = false;
   // Events are discarded once they were read, so that the array stays empty.
-  const auto read = [&](int depth, Json::parse_event_t part, Json& parsed) {
-    if (part == Json::parse_event_t::key && depth == kKey) is_event = parsed == "traceEvents";
-    if (!is_event || depth != kElement || part != Json::parse_event_t::object_end) return true;
+  const auto read = [&](int depth, TraceJson::parse_event_t part, TraceJson& parsed) {
+    if (part == TraceJson::parse_event_t::key && depth == kKey) is_event = parsed == "traceEvents";
+    if (!is_event || depth != kElement || part != TraceJson::parse_event_t::object_end) return true;
     on_event(parsed);
     return false;
   };
-  Json header;
+  TraceJson header;
   try {
-    header = Json::parse(stream, read);
-  } catch (const Json::exception& error) {
+    header = TraceJson::parse(stream, read);
+  } catch (const TraceJson::exception& error) {
     throw core::DataError(name, fmt::format("is no trace: {}", error.what()), kTraceRemedy);
   }
   if (!header.is_object() || !header.contains("traceEvents")) {
@@ -57,7 +57,7 @@ Json read_trace(std::istream& stream, const std::string& name,
   return header;
 }
 
-Json read_trace(const fs::path& file, const std::function<void(Json& event)>& on_event) {
+TraceJson read_trace(const fs::path& file, const std::function<void(TraceJson& event)>& on_event) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
     throw core::DataError(file.string(), "cannot be opened", "correct the path");
@@ -65,7 +65,7 @@ Json read_trace(const fs::path& file, const std::function<void(Json& event)>& on
   return read_trace(stream, file.string(), on_event);
 }
 
-int rank_of_trace(const Json& header, int otherwise) {
+int rank_of_trace(const TraceJson& header, int otherwise) {
   const auto info = header.find("distributedInfo");
   if (info == header.end() || !info->is_object()) return otherwise;
   const auto rank = info->find("rank");

@@ -21,7 +21,7 @@ double milliseconds(std::int64_t nanoseconds) {
 }
 
 // nullopt: there is nothing to have a share of.
-std::optional<double> share(std::int64_t part, std::int64_t whole) {
+std::optional<double> share_of(std::int64_t part, std::int64_t whole) {
   if (whole <= 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -47,7 +47,7 @@ std::string rows_text_of(const TraceFigures& figures) {
   std::string text;
   for (const auto& [row, length] : rows) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", core::printable(row),
-                        percent(share(length, figures.window_ns)));
+                        percent(share_of(length, figures.window_ns)));
   }
   return text;
 }
@@ -96,9 +96,9 @@ std::string top_text(const TraceTop& top) {
       {"rank", "ms", "idle", "communication ms", "overlapped", "time"}};
   for (const auto& [rank, figures] : top.ranks) {
     ranks.push_back({fmt::to_string(rank), fmt::format("{:.3f}", milliseconds(figures.window_ns)),
-                     percent(share(figures.idle_ns, figures.window_ns)),
+                     percent(share_of(figures.idle_ns, figures.window_ns)),
                      fmt::format("{:.3f}", milliseconds(figures.communication_ns)),
-                     percent(share(figures.overlap_ns, figures.communication_ns)),
+                     percent(share_of(figures.overlap_ns, figures.communication_ns)),
                      rows_text_of(figures)});
   }
   std::string text = core::text_table(costs);
@@ -124,8 +124,8 @@ nlohmann::ordered_json top_json(const TraceTop& top) {
          {"window_ms", milliseconds(figures.window_ns)},
          {"rows_ms", rows},
          {"communication_ms", milliseconds(figures.communication_ns)},
-         {"overlap", number_or_null(share(figures.overlap_ns, figures.communication_ns))},
-         {"idle", number_or_null(share(figures.idle_ns, figures.window_ns))}});
+         {"overlap", number_or_null(share_of(figures.overlap_ns, figures.communication_ns))},
+         {"idle", number_or_null(share_of(figures.idle_ns, figures.window_ns))}});
   }
   return {{"costs", costs}, {"ranks", ranks}};
 }
