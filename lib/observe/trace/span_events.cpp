@@ -61,10 +61,11 @@ std::string event_text(const TraceSpan& span, std::int64_t track, std::int64_t b
     arguments["group"] = span.group;
     arguments["bytes"] = span.bytes;
   }
-  return fmt::format(
-      R"({{"ph": "X", "cat": "user_annotation", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {}}})",
-      core::json_text(Json(span.name)), process, track, microseconds(span.begin_ns - base_ns),
-      microseconds(span.end_ns - span.begin_ns), core::json_text(arguments));
+  return fmt::format(R"({{"ph": "X", "cat": "user_annotation", "name": {}, "pid": {}, "tid": {}, )"
+                     R"("ts": {}, "dur": {}, "args": {}}})",
+                     core::json_text(Json(span.name)), process, track,
+                     microseconds(span.begin_ns - base_ns),
+                     microseconds(span.end_ns - span.begin_ns), core::json_text(arguments));
 }
 
 }  // namespace
@@ -85,9 +86,10 @@ std::vector<std::string> span_events(std::vector<TraceSpan> spans, std::int64_t 
     events.push_back(event_text(span, track, base_ns, process));
   }
   for (const auto& [track, name] : tracks) {
-    events.push_back(fmt::format(
-        R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "ts": 0, "args": {{"name": "{}"}}}})",
-        process, track, name));
+    events.push_back(
+        fmt::format(R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "ts": 0, )"
+                    R"("args": {{"name": "{}"}}}})",
+                    process, track, name));
   }
   return events;
 }

@@ -86,8 +86,12 @@ class Trainer {
   Pictures pictures_;
   HistogramWriter histograms_;
   StepRunner steps_;
-  Profile profile_;
-  TraceRequests trace_requests_;
+  Profile profile_{run_->recipe.profile,
+                   run_->group->device(),
+                   {run_->group->job_rank(), run_->group->world_size(), run_->group->exchange()},
+                   std::filesystem::path(run_->recipe.output) / "profile",
+                   [this](const std::string& text) { reporter_.note(text); }};
+  TraceRequests trace_requests_{run_->recipe.output, /*leads=*/run_->group->job_rank() == 0};
   StragglerWatch stragglers_;
   Cadence log_every_, validate_every_;
   Saves saves_;
