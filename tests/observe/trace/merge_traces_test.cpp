@@ -16,7 +16,7 @@ namespace {
 // One operation, a flow event, names of process and thread, and one of Kineto's own.
 std::string trace_of_rank(int rank, std::int64_t base_ns) {
   return fmt::format(
-      R"({{"baseTimeNanoseconds": {}, "distributedInfo": {{"rank": {}, "world_size": 2}},
+      R"trace({{"baseTimeNanoseconds": {}, "distributedInfo": {{"rank": {}, "world_size": 2}},
            "traceEvents": [
              {{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 561, "tid": 562,
                "ts": 7.125, "dur": 2}},
@@ -27,11 +27,7 @@ std::string trace_of_rank(int rank, std::int64_t base_ns) {
              {{"ph": "M", "name": "thread_name", "pid": 561, "tid": 562, "ts": 0,
                "args": {{"name": "thread 562"}}}},
              {{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans",
-               "tid": "PyTorch Profiler", "ts": 0, "dur": 9
-}
-}]
-}
-})",
+               "tid": "PyTorch Profiler", "ts": 0, "dur": 9}}]}})trace",
       base_ns, rank);
 }
 
