@@ -148,6 +148,8 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   add_runs_command(app, exit_status);
   add_models_commands(app, exit_status);
   add_watch_command(app, exit_status);
+  add_profile_command(app, exit_status);
+  add_trace_commands(app, exit_status);
   set_launcher_texts(app);
 
   if (ours.empty()) {

@@ -160,6 +160,16 @@ const std::vector<core::CommandText>& texts() {
       {"plan scores", nullptr, "scaletrain plan scores"},
       {"status", kUse, "scaletrain status runs/digits --watch"},
       {"watch", kUse, "scaletrain watch runs/digits"},
+      {"profile", kUse,
+       "# Trace the next five steps of a running job; print the files when they are there.\n"
+       "scaletrain profile runs/digits --steps 5 --wait"},
+      {"trace", kUse, "scaletrain trace top runs/digits"},
+      {"trace merge", nullptr, "scaletrain trace merge runs/digits -o digits-trace.json"},
+      {"trace top", nullptr,
+       "scaletrain trace top runs/digits\n"
+       "# The three largest of each kind in two files.\n"
+       "scaletrain trace top runs/digits/profile/rank-0.json "
+       "runs/digits/profile/rank-1.json --most 3"},
       {"report", kUse, "scaletrain report runs/digits runs/other -o page.html"},
       {"compare", kUse, "scaletrain compare runs/digits runs/other"},
       {"runs", kUse, "scaletrain runs runs"},

@@ -10,6 +10,7 @@
 #include "lib/checkpoint/tensor_files.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/process/trace_spans.h"
 #include "lib/core/version.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/checkpoint_folder_links.h"
@@ -99,6 +100,7 @@ bool is_linked(const fs::path& path) {
 Written write(core::Disk& disk, const fs::path& run, const Contents& contents, Writers* writers,
               KeptFiles* kept, core::Housekeeping* housekeeping,
               const std::function<void()>& read_back) {
+  const core::SpanScope span("checkpoint write");
   Turn turn(writers);
   core::Housekeeping own_housekeeping;
   const TensorFiles tensors(contents, kept);

@@ -4,17 +4,36 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/process/planted_delay.h"
 #include "lib/core/process/time_ledger.h"
+#include "lib/core/process/trace_spans.h"
 #include "lib/dist/lost_peer.h"
 
 namespace scaletrain::dist {
 namespace {
 
 thread_local core::TimeRow row_before_call = core::TimeRow::kOther;
+thread_local std::optional<core::TraceSpan> described;  // the collective that this thread starts
+
+// Records the span when the collective completes. Works of NCCL are complete for their futures when
+// they are queued; the profiler has their kernels.
+void record_span(core::TraceSpan span, c10d::Work& work) {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  try {
+    future = work.getFuture();
+  } catch (const c10::Error&) {
+    return;  // a work without a future: its completion is not reported
+  }
+  if (!future) return;
+  future->addCallback([span = std::move(span)](c10::ivalue::Future&) mutable {
+    span.end_ns = core::TraceSpans::wall_ns();
+    core::TraceSpans::add(std::move(span));
+  });
+}
 
 bool is_complete(c10d::Work& work) {
   try {
@@ -41,9 +60,22 @@ const char* CollectiveWatch::enter(const char* kind) {
   return name;
 }
 
+void CollectiveWatch::describe(const std::string& group, std::int64_t bytes) {
+  described = core::TraceSpan{.kind = core::TraceSpan::Kind::kCollective,
+                              .begin_ns = core::TraceSpans::wall_ns(),
+                              .thread = core::TraceSpans::thread_number(),
+                              .group = group,
+                              .bytes = bytes};
+}
+
 void CollectiveWatch::started(const char* name, c10::intrusive_ptr<c10d::Work> work) {
   if (core::TimeLedger* const ledger = core::TimeLedger::of_thread()) {
     ledger->leave(row_before_call);
+  }
+  if (std::optional<core::TraceSpan> span = std::exchange(described, std::nullopt);
+      span && work != nullptr && options_.on_host) {
+    span->name = name;
+    record_span(std::move(*span), *work);
   }
   const std::lock_guard lock(mutex_);
   under_way_.push_back({.name = name, .begun = core::now(), .work = std::move(work)});

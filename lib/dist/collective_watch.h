@@ -50,6 +50,7 @@ class CollectiveWatch : public CollectiveListener {
   CollectiveWatch(Options options, core::Beat beat);
 
   const char* enter(const char* kind) override;
+  void describe(const std::string& group, std::int64_t bytes) override;
   void started(const char* name, c10::intrusive_ptr<c10d::Work> work) override;
 
   // Bracket an operation without a c10d work, such as connecting; one at a time.

@@ -173,6 +173,7 @@ Group::Group(const core::WorkerEnv& env, at::Device device, std::chrono::millise
       beat_);
   watching_ = core::call_every(kLookEvery, [watch = watch_] { watch->look(core::now()); });
   connect("connect", [&] { return GlooDevices{open_gloo_device(env)}; });
+  process_group_->setGroupDesc("world");
   talk(rank_, "connect", [&] { await_connected(*store_, env); });
 }
 

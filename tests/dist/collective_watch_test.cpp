@@ -1,5 +1,6 @@
 #include "lib/dist/collective_watch.h"
 
+#include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -8,6 +9,7 @@
 #include <stdexcept>
 
 #include "lib/core/error.h"
+#include "lib/core/process/trace_spans.h"
 #include "lib/dist/group.h"
 #include "tests/dist/ranks.h"
 
@@ -64,6 +66,28 @@ struct Watching {
 };
 
 const core::SteadyTime kStart = core::now();
+
+TEST_CASE("collectives are spans of a recorded trace, with name, group and bytes") {
+  for (const CpuExchange exchange : {CpuExchange::kGloo, CpuExchange::kShm}) {
+    const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      Group group(env, at::kCPU, std::chrono::seconds(30), core::Beat(), {}, exchange);
+      group.all_reduce_sum(at::ones({64}), "before").wait();
+      core::TraceSpans::start();
+      const std::int64_t begin = core::TraceSpans::wall_ns();
+      group.all_reduce_sum(at::ones({256}), "gradients").wait();
+      const std::int64_t end = core::TraceSpans::wall_ns();
+      std::string text;
+      for (const core::TraceSpan& span : core::TraceSpans::stop()) {
+        const bool is_within =
+            begin <= span.begin_ns && span.begin_ns <= span.end_ns && span.end_ns <= end;
+        text += fmt::format("{} of {}, {} bytes{}", span.name, span.group, span.bytes,
+                            is_within ? "" : ", at another time");
+      }
+      return text;
+    });
+    for (const auto& result : results) CHECK(result.text == "gradients of world, 1024 bytes");
+  }
+}
 
 }  // namespace
 

@@ -21,9 +21,9 @@ LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "
                   "plan", "commands", "commands/watch", "commands/lr_find", "commands/start", "commands/slurm",
                   "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/prove",
                   "commands/lint", "commands/dry_run", "commands/kubernetes", "commands/bench",
-                  "commands/runs", "commands/shell", ""]
+                  "commands/runs", "commands/trace", "commands/shell", ""]
 LAUNCHER_STRANGERS = ["commands/queue", "commands/doctor", "commands/kubernetes",
-                      "commands/bench", "commands/runs", "commands/shell"]
+                      "commands/bench", "commands/runs", "commands/trace", "commands/shell"]
 # libscaletrain_cuda.so implements an interface of dist and is opened by it: nothing includes it.
 CUDA_MAY_USE = ["core", "dist", "cuda"]
 # The precompiled header belongs to the build, not to a module.

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "lib/core/clock.h"
+#include "lib/core/process/trace_spans.h"
 
 namespace scaletrain::core {
 namespace {
@@ -53,6 +55,7 @@ void TimeLedger::leave(TimeRow row) { change(row); }
 
 void TimeLedger::change(TimeRow row) {
   if (row == row_) return;
+  if (TraceSpans::is_on()) end_span();
   if (marks_) {
     marks_->place();
     marked_.push_back(row);
@@ -60,6 +63,15 @@ void TimeLedger::change(TimeRow row) {
     book(/*waits=*/false);
   }
   row_ = row;
+}
+
+void TimeLedger::end_span() {
+  const std::int64_t time = TraceSpans::wall_ns();
+  TraceSpans::add({.name = std::string(to_text(row_)),
+                   .kind = TraceSpan::Kind::kRow,
+                   .begin_ns = std::exchange(span_begin_ns_, time),
+                   .end_ns = time,
+                   .thread = TraceSpans::thread_number()});
 }
 
 void TimeLedger::book(bool waits) {

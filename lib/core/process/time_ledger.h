@@ -80,6 +80,10 @@ class TimeLedger {
   // device, waits for all work that is queued.
   RowSeconds take(bool waits = false);
 
+  // Ends the current row's span of a trace (trace_spans.h), as each change of the row does. Call it
+  // before TraceSpans::stop(). On a device, spans are the host's time, in which work is queued.
+  void end_span();
+
   static std::int64_t monotonic_ns();
 
  private:
@@ -91,6 +95,7 @@ class TimeLedger {
   const Clock clock_;
   std::int64_t mark_;  // until then all time is booked
   TimeRow row_ = TimeRow::kStartUp;
+  std::int64_t span_begin_ns_ = 0;  // wall clock, where a trace has recorded a change of the row
   std::array<std::int64_t, kTimeRows> spent_ns_{};
   RowSeconds taken_{};
   std::unique_ptr<TimeMarks> marks_;  // nullptr: the clock of the host

@@ -51,7 +51,7 @@ std::unique_ptr<dist::Group> join_ranks(const recipe::Recipe& recipe, const core
   const at::Device device =
       dist::choose_device(recipe.device, {.rank = env.local_rank, .ranks = env.local_world_size});
   if (device.is_cuda()) dist::choose_kernels(recipe.deterministic);
-  if (recipe.profile) silence_profiler(device);
+  silence_profiler(device);
   beat.enter(core::Phase::kJoining);
   auto group = std::make_unique<dist::Group>(env, device, dist::patience_for_peers(env), beat,
                                              claims_on_joining(recipe, checkpoint),

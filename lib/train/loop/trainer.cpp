@@ -54,10 +54,6 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       pictures_(*run_, env),
       histograms_(*run_, env),
       steps_(parts_of_steps(), late_),
-      profile_(run_->recipe.profile, run_->group->device(),
-               std::filesystem::path(run_->recipe.output) / "profile" /
-                   fmt::format("rank-{}.json", env.rank),
-               [this](const std::string& text) { reporter_.note(text); }),
       stragglers_(*run_->group, late_),
       log_every_(run_->recipe.log.every, run_->length),
       validate_every_(run_->recipe.validate_every, run_->length),
@@ -198,9 +194,10 @@ void Trainer::train_step() {
 
 void Trainer::take_step() {
   format::TrainState& state = run_->state;
-  profile_.step_begins();
+  profile_.step_begins(state.step + 1);
   const core::SteadyTime start = core::now();
-  steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks());
+  steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks(),
+             profile_.is_idle() ? trace_requests_.take() : 0);
   const std::optional<StepResult> result = steps_.next();
   busy_s_ += core::seconds_since(start);
   state.samples += sizes_.of_step(state.step);
@@ -248,6 +245,7 @@ void Trainer::collect(const StepResult& result) {
     stop_ = core::StopReason::kTerminate;
   }
   save_asked_ = save_asked_ || result.save;
+  if (result.trace_steps > 0) profile_.ask(result.trace_steps);
   bad_samples_.record(result.facts.bad_samples);
   if (result.skipped > 0) bad_samples_.check("train", state.skipped_samples, state.samples);
 

@@ -15,6 +15,7 @@
 #include "lib/train/loop/pictures.h"
 #include "lib/train/loop/reporter.h"
 #include "lib/train/loop/saves.h"
+#include "lib/train/loop/trace_requests.h"
 #include "lib/train/rules/bad_samples.h"
 #include "lib/train/rules/cadence.h"
 #include "lib/train/rules/profile.h"
@@ -85,7 +86,12 @@ class Trainer {
   Pictures pictures_;
   HistogramWriter histograms_;
   StepRunner steps_;
-  Profile profile_;
+  Profile profile_{run_->recipe.profile,
+                   run_->group->device(),
+                   {run_->group->job_rank(), run_->group->world_size(), run_->group->exchange()},
+                   std::filesystem::path(run_->recipe.output) / "profile",
+                   [this](const std::string& text) { reporter_.note(text); }};
+  TraceRequests trace_requests_{run_->recipe.output, /*leads=*/run_->group->job_rank() == 0};
   StragglerWatch stragglers_;
   Cadence log_every_, validate_every_;
   Saves saves_;

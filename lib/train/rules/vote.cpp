@@ -19,6 +19,7 @@ enum Slot : std::int64_t {
   kSkipped,
   kTrained,
   kSave,
+  kTraceSteps,
   kSlots
 };
 static_assert(kSlots == VoteExchange::kSize);
@@ -37,6 +38,7 @@ VoteExchange::VoteExchange(dist::Group& group, const Vote& own, const at::Tensor
   slots[kSkipped] = static_cast<double>(own.skipped);
   slots[kTrained] = group.rank() == 0 ? own.trained_s : 0;
   slots[kSave] = own.save ? 1 : 0;
+  slots[kTraceSteps] = static_cast<double>(own.trace_steps);
   sums_ = dist::send(slots, group.device());
   sums_.select(0, kLossSum).copy_(loss_sum);
   pending_ = group.all_reduce_sum(sums_, "vote");
@@ -59,6 +61,7 @@ Voted read_votes(std::span<const double> sums) {
   vote.skipped = static_cast<std::int64_t>(sums[kSkipped]);
   vote.trained_s = sums[kTrained];
   vote.save = sums[kSave] > 0;
+  vote.trace_steps = static_cast<std::int64_t>(sums[kTraceSteps]);
   return voted;
 }
 

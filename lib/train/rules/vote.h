@@ -17,8 +17,9 @@ struct Vote {
   core::StopReason stop = core::StopReason::kNone;  // strongest signal of any rank
   std::uint64_t digest = 0;                         // sum of sample digests modulo 2^64
   std::int64_t skipped = 0;                         // bad samples
-  double trained_s = 0;  // rank 0's clock, so that all ranks see the same time
-  bool save = false;     // rank 0 requests a checkpoint after this step
+  double trained_s = 0;          // rank 0's clock, so that all ranks see the same time
+  bool save = false;             // rank 0 requests a checkpoint after this step
+  std::int64_t trace_steps = 0;  // rank 0 requests a trace of so many steps; 0: none
 };
 
 class VoteExchange {
@@ -30,7 +31,7 @@ class VoteExchange {
   // Waits for the all-reduce and returns the sums over the ranks: kSize doubles on the device.
   const at::Tensor& sums();
 
-  static constexpr std::int64_t kSize = 9;
+  static constexpr std::int64_t kSize = 10;
 
  private:
   at::Tensor sums_;

@@ -39,6 +39,7 @@ std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome>
   result.trained_s = vote.trained_s;
   result.skipped = vote.skipped;
   result.save = vote.save;
+  result.trace_steps = vote.trace_steps;
   return result;
 }
 
@@ -152,12 +153,12 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s,
-                     std::optional<double> weight_decay, bool save) {
+                     std::optional<double> weight_decay, bool save, std::int64_t trace_steps) {
   parts_.beat.begin_step(step + 1);
   const core::TimeScope time(core::TimeRow::kForward);  // the other parts interrupt it
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
-  Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save};
+  Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save, .trace_steps = trace_steps};
   const std::int64_t bytes_before = communicated_bytes();
 
   // Data: micro-batches are read when forward needs them, unless the loss weight, 1 / targets of

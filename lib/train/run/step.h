@@ -53,11 +53,12 @@ struct StepResult {
   std::optional<double> loss_scale = {};  // nullopt: no loss scaling
   std::vector<double> statistics = {};    // nn::Model::statistics()
   core::StopReason stop = core::StopReason::kNone;
-  std::uint64_t digest = 0;  // digest of the global batch
-  double trained_s = 0;      // rank 0's clock at the step's beginning
-  std::int64_t skipped = 0;  // bad samples of all data coordinates
-  bool save = false;         // rank 0 has asked for a checkpoint
-  bool has_targets = true;   // false: masks leave out all targets of the global batch
+  std::uint64_t digest = 0;      // digest of the global batch
+  double trained_s = 0;          // rank 0's clock at the step's beginning
+  std::int64_t skipped = 0;      // bad samples of all data coordinates
+  bool save = false;             // rank 0 has asked for a checkpoint
+  std::int64_t trace_steps = 0;  // rank 0 has asked for a trace of so many steps; 0: none
+  bool has_targets = true;       // false: masks leave out all targets of the global batch
 
   // True if the gradients of a finite loss overflowed at this loss scale; the next step's is lower.
   bool overflowed() const;
@@ -94,10 +95,11 @@ class StepRunner {
 
   // Queues optimizer step `step` (from 0) with learning rate `lr`; on a CPU, runs it. `trained_s`
   // is this rank's training time in seconds. `weight_decay` replaces the optimizer's from this step
-  // on. `save`: this rank requests a checkpoint after the step. Does not synchronize with the
-  // device.
+  // on. `save`: this rank requests a checkpoint after the step; `trace_steps`: it requests a trace
+  // of so many steps. Does not synchronize with the device.
   void run(std::int64_t step, double lr, double trained_s,
-           std::optional<double> weight_decay = std::nullopt, bool save = false);
+           std::optional<double> weight_decay = std::nullopt, bool save = false,
+           std::int64_t trace_steps = 0);
 
   // Returns the result of the last step, or of the one before it if `late`, each result once;
   // nullopt if none is due.

@@ -69,6 +69,18 @@ TEST_CASE("a checkpoint that rank 0 asks for is asked for on all ranks") {
   CHECK(exchanged({{}, {}}).ends_with(" 0 s"));
 }
 
+TEST_CASE("a trace that rank 0 asks for is asked for on all ranks, with its number of steps") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group group(env, at::kCPU, std::chrono::seconds(30));
+    const Vote own{.trace_steps = env.rank == 0 ? 5 : 0};
+    VoteExchange exchange(group, own, at::zeros({}, at::kDouble));
+    const at::Tensor& sums = exchange.sums();
+    const std::span<const double> values(sums.const_data_ptr<double>(), VoteExchange::kSize);
+    return fmt::format("{}", train::read_votes(values).vote.trace_steps);
+  });
+  for (const auto& result : results) CHECK(result.text == "5");
+}
+
 TEST_CASE("the strongest stop that any rank heard is that of all") {
   const auto stops = [](std::vector<StopReason> reasons) {
     std::vector<Own> own;
