@@ -18,7 +18,7 @@ const char* to_text(EventKind kind);
 struct TimedEvent {
   EventKind kind = EventKind::kSpan;
   std::string name = {};
-  std::string track;          // process and thread
+  std::string track = {};     // process and thread
   std::int64_t process = -1;  // -1: its "pid" is no number
   Interval time = {};         // nanoseconds since the trace's base
 };
