@@ -5,11 +5,11 @@
 
 namespace scaletrain::observe {
 
-Intervals merged(Intervals intervals) {
+TimeIntervals merged(TimeIntervals intervals) {
   std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  Intervals result;
-  for (const Interval& one : intervals) {
+            [](const TimeInterval& a, const TimeInterval& b) { return a.begin < b.begin; });
+  TimeIntervals result;
+  for (const TimeInterval& one : intervals) {
     if (one.end <= one.begin) continue;
     if (result.empty() || one.begin > result.back().end) {
       result.push_back(one);
@@ -20,13 +20,13 @@ Intervals merged(Intervals intervals) {
   return result;
 }
 
-std::int64_t total_length(const Intervals& intervals) {
+std::int64_t total_length(const TimeIntervals& intervals) {
   std::int64_t length = 0;
-  for (const Interval& one : intervals) length += one.end - one.begin;
+  for (const TimeInterval& one : intervals) length += one.end - one.begin;
   return length;
 }
 
-std::int64_t shared_length(const Intervals& a, const Intervals& b) {
+std::int64_t shared_length(const TimeIntervals& a, const TimeIntervals& b) {
   std::int64_t length = 0;
   for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {
     length +=

@@ -6,16 +6,16 @@
 
 namespace scaletrain::observe {
 
-struct Interval {
+struct TimeInterval {
   std::int64_t begin = 0, end = 0;  // nanoseconds
 };
 // In order and without overlap, as merged() returns them.
-using Intervals = std::vector<Interval>;
+using TimeIntervals = std::vector<TimeInterval>;
 
 // Union of intervals in any order.
-Intervals merged(Intervals intervals);
-std::int64_t total_length(const Intervals& intervals);
+TimeIntervals merged(TimeIntervals intervals);
+std::int64_t total_length(const TimeIntervals& intervals);
 // Length of the intersection of two unions.
-std::int64_t shared_length(const Intervals& a, const Intervals& b);
+std::int64_t shared_length(const TimeIntervals& a, const TimeIntervals& b);
 
 }  // namespace scaletrain::observe

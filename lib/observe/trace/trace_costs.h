@@ -29,7 +29,7 @@ class TraceCosts {
 
  private:
   struct Timed {
-    Interval time;
+    TimeInterval time;
     std::size_t index = 0;  // value in indexes_
   };
   std::map<std::pair<EventKind, std::string>, std::size_t> indexes_;

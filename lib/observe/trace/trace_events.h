@@ -20,7 +20,7 @@ struct TimedEvent {
   std::string name = {};
   std::string track = {};     // process and thread
   std::int64_t process = -1;  // -1: its "pid" is no number
-  Interval time = {};         // nanoseconds since the trace's base
+  TimeInterval time = {};     // nanoseconds since the trace's base
 };
 
 // nullopt: the event has no duration, or describes the trace itself.

@@ -28,7 +28,7 @@ void FiguresOfTrace::add(const TimedEvent& event) {
 
 TraceFigures FiguresOfTrace::figures() const {
   TraceFigures result;
-  Intervals all, busy, computing;
+  TimeIntervals all, busy, computing;
   for (const auto& [row, intervals] : rows_) {
     result.rows[row] = total_length(merged(intervals));
     all.insert(all.end(), intervals.begin(), intervals.end());
@@ -38,7 +38,7 @@ TraceFigures FiguresOfTrace::figures() const {
   all = merged(std::move(all));
   if (!all.empty()) result.window_ns = all.back().end - all.front().begin;
   result.idle_ns = result.window_ns - total_length(merged(std::move(busy)));
-  const Intervals collectives = merged(collectives_);
+  const TimeIntervals collectives = merged(collectives_);
   result.communication_ns = total_length(collectives);
   result.overlap_ns = shared_length(collectives, merged(std::move(computing)));
   return result;

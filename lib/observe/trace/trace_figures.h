@@ -27,8 +27,8 @@ class FiguresOfTrace {
   TraceFigures figures() const;
 
  private:
-  std::map<std::string, Intervals> rows_;
-  Intervals collectives_;
+  std::map<std::string, TimeIntervals> rows_;
+  TimeIntervals collectives_;
 };
 
 }  // namespace scaletrain::observe

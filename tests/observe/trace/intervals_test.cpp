@@ -8,9 +8,9 @@
 namespace scaletrain::observe {
 namespace {
 
-std::string intervals_text(const Intervals& intervals) {
+std::string intervals_text(const TimeIntervals& intervals) {
   std::string text;
-  for (const Interval& one : intervals) text += fmt::format("[{} {}]", one.begin, one.end);
+  for (const TimeInterval& one : intervals) text += fmt::format("[{} {}]", one.begin, one.end);
   return text;
 }
 
@@ -22,7 +22,7 @@ TEST_CASE("merged intervals are in order, without overlap and without empty ones
 }
 
 TEST_CASE("the shared length of two unions is that of their intersection") {
-  const Intervals a{{0, 10}, {20, 30}}, b{{5, 22}, {25, 26}, {29, 40}};
+  const TimeIntervals a{{0, 10}, {20, 30}}, b{{5, 22}, {25, 26}, {29, 40}};
   CHECK(shared_length(a, b) == 9);  // 5..10, 20..22, 25..26, 29..30
   CHECK(shared_length(b, a) == 9);
   CHECK(shared_length(a, {}) == 0);
