@@ -21,14 +21,14 @@ AsyncReplicas::AsyncReplicas(LocalSgdOptions options,
       "samples are those of another run; loss and gradients shown are replica 0's";
 }
 
-void AsyncReplicas::decouple(std::int64_t steps, const std::string& host,
+void AsyncReplicas::decouple(std::int64_t steps, const std::function<std::string()>& host,
                              const std::function<void()>& before) {
   if (before) before();
   steps_ = steps;
   std::vector<at::Tensor> weights;
   weights.reserve(parts_.size());
   for (const Part& part : parts_) weights.push_back(weights_of(part));
-  client_.emplace(options_.sync.staleness, std::move(weights), steps, mesh_, host);
+  client_.emplace(options_.sync.staleness, std::move(weights), steps, mesh_, host());
 }
 
 void AsyncReplicas::after_step(std::int64_t step) {

@@ -17,7 +17,7 @@ class AsyncReplicas : public WeightSync {
   AsyncReplicas(LocalSgdOptions options, const std::vector<units::NamedParameter>& parameters,
                 const Fragments& fragments, dist::Mesh& mesh);
 
-  void decouple(std::int64_t steps, const std::string& host,
+  void decouple(std::int64_t steps, const std::function<std::string()>& host,
                 const std::function<void()>& before = nullptr) override;
   void after_step(std::int64_t step) override;
   bool stop_requested() override { return client_->stop_requested(); }

@@ -24,11 +24,11 @@ DecoupledDiloco::DecoupledDiloco(LocalSgdOptions options,
   traits_.leads = mesh.replica() == 0;
 }
 
-void DecoupledDiloco::decouple(std::int64_t steps, const std::string& host,
+void DecoupledDiloco::decouple(std::int64_t steps, const std::function<std::string()>& host,
                                const std::function<void()>& before) {
   if (before) before();
   steps_ = steps;
-  client_.emplace(steps, mesh_, host, options_.rounded_to.value_or(at::kFloat));
+  client_.emplace(steps, mesh_, host(), options_.rounded_to.value_or(at::kFloat));
   client_->set_stop_limit(options_.stop_limit());
 }
 

@@ -17,7 +17,7 @@ class DecoupledDiloco : public WeightSync {
   DecoupledDiloco(LocalSgdOptions options, const std::vector<units::NamedParameter>& parameters,
                   const Fragments& fragments, dist::Mesh& mesh);
 
-  void decouple(std::int64_t steps, const std::string& host,
+  void decouple(std::int64_t steps, const std::function<std::string()>& host,
                 const std::function<void()>& before = nullptr) override;
   // Replicas train on to the furthest replica's step, for at most a part of the grace period.
   bool before_step(core::StopReason& stop) override;

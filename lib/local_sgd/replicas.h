@@ -70,8 +70,9 @@ class Replicas {
   // Call once before the first step, when all replicas have the same initial weights.
   virtual void start() {}
   // Decouples the replicas if the method does so: calls `before`, then splits the mesh into
-  // independent jobs. `steps` of training are done; rank 0 is reached at `host`. Collective, once.
-  virtual void decouple(std::int64_t /*steps*/, const std::string& /*host*/,
+  // independent jobs. `steps` of training are done; `host` returns the address at which others
+  // reach this rank. Collective, once.
+  virtual void decouple(std::int64_t /*steps*/, const std::function<std::string()>& /*host*/,
                         const std::function<void()>& /*before*/ = nullptr) {}
 
   // Call before each step, with the stop that this rank knows of, if any; sets `stop` if another

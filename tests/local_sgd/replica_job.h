@@ -57,7 +57,7 @@ struct ReplicaJob {
     const auto fragments = local_sgd::divide_in_fragments(all, options.sync.fragments);
     replicas = local_sgd::make_replicas(std::move(options), all, fragments, mesh, decoupled);
     replicas->start();
-    replicas->decouple(begin, "127.0.0.1");
+    replicas->decouple(begin, [] { return "127.0.0.1"; });
   }
 
   // The sum of all weights, bit for bit.

@@ -12,7 +12,13 @@ TEST_CASE(
   local_sgd::Replicas replicas;
   replicas.resume();
   replicas.start();
-  replicas.decouple(3, "127.0.0.1", [] { FAIL("is not decoupled"); });
+  replicas.decouple(
+      3,
+      []() -> std::string {
+        FAIL("needs no address");
+        return "";
+      },
+      [] { FAIL("is not decoupled"); });
   core::StopReason stop = core::StopReason::kNone;
   CHECK(replicas.before_step(stop));
   CHECK(stop == core::StopReason::kNone);

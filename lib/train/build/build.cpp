@@ -226,7 +226,8 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   keep_plateau_of(run.recipe, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
-  run.replicas->decouple(run.state.step, core::local_address(env), before_decoupling);
+  run.replicas->decouple(
+      run.state.step, [&env] { return core::local_address(env); }, before_decoupling);
   return built;
 }
 

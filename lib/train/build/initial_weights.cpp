@@ -49,6 +49,7 @@ void load(Run& run, const NamedTensors& tensors) {
     core::write_durably(disk, std::filesystem::path(run.recipe.output) / "weights.json",
                         checkpoint::to_json(report));
   });
+  run.beat.enter(core::Phase::kStarting);  // the disk has shown a save
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ at::Tensor pixels_of(const at::Tensor& images, const recipe::Normalize& normaliz
   const std::int64_t channels = images.size(1);
   const recipe::Normalize by_channel = recipe::for_channels(normalize, channels);
   const auto column = [&](const std::vector<double>& values) {
-    return at::tensor(values, at::kFloat).reshape({1, channels, 1, 1});
+    return at::tensor(values, at::kFloat).narrow(0, 0, channels).reshape({1, channels, 1, 1});
   };
   at::Tensor values = scaled_down(images.detach().to(at::kCPU, at::kFloat));
   values = values * column(by_channel.std) + column(by_channel.mean);
