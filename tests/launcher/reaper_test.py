@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 import unittest
 
 from launcher.launch_support import LIMIT_S, SCALETRAIN, LaunchTestCase
@@ -35,11 +36,13 @@ CGROUP = own_cgroup()
 
 
 def reaper_of(launcher):
-    """The reaper's process number."""
-    children = pathlib.Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
-    reaper, = [pid for pid in children
-               if pathlib.Path(f"/proc/{pid}/comm").read_text() == "job-reaper\n"]
-    return int(reaper)
+    """The reaper's process number, once the process has its name."""
+    while True:
+        children = pathlib.Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+        for pid in children:
+            if pathlib.Path(f"/proc/{pid}/comm").read_text() == "job-reaper\n":
+                return int(pid)
+        time.sleep(0.01)
 
 
 class KeeperTestCase(LaunchTestCase):

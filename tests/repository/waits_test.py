@@ -14,10 +14,12 @@ FILES = [f"lib/train/{name}.*"
                       "rules/straggler_watch", "rules/vote"]]
 OUTCOMES = ["lib/train/rules/outcomes.cpp"]
 # How many rows each expert takes are shapes, which the host must know; and how many elements each
-# rank has, once before the first step. Weights go to replicas that are apart from the host.
+# rank has, once before the first step. Decoupled replicas get weights from the host, and checkpoints
+# are read and written there.
 SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();",
           "lib/parallel/expert_exchange.cpp": "return experts.to_host(others);",
           "lib/engine/tensor_owners.cpp": "all = ranks.to_host(all);",
+          "lib/units/shard.cpp": "const at::Tensor local = shard.tensor.detach().cpu().contiguous();",
           "lib/local_sgd/tensor_bytes.h":
               "inline at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }"}
 
