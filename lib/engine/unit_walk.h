@@ -36,7 +36,7 @@ class UnitWalk {
 
   parallel::UnitHooks* hooks_;
   std::size_t units_;
-  std::size_t reached_ = 0;  // unit that backward is at; units_: none yet
+  std::size_t reached_ = 0;             // unit that backward is at; units_: none yet
   core::TimeLedger* ledger_ = nullptr;  // for the thread of a device's backward
 };
 

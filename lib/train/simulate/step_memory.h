@@ -15,8 +15,8 @@ struct StepMemoryUse {
 };
 
 // Takes a few steps with an eighth and a quarter of the micro-batch, at least 4 samples. If their
-// allocations do not predict the recipe's own micro-batch, takes steps with that. Needs the memory of the rank's state. Throws
-// what FakeRank does.
+// allocations do not predict the recipe's own micro-batch, takes steps with that. Needs the memory
+// of the rank's state. Throws what FakeRank does.
 StepMemoryUse predict_step_memory(const recipe::Recipe& recipe, const dist::FakeJob& job,
                                   const nn::Factories& models);
 
