@@ -23,7 +23,7 @@ bool covers(TimeRow row) {
 
 }  // namespace
 
-thread_local TimeLedger* TimeLedger::of_thread_ = nullptr;
+thread_local TimeLedger* TimeLedger::current = nullptr;
 
 std::string_view to_text(TimeRow row) { return kTimeRowNames.at(static_cast<std::size_t>(row)); }
 
@@ -110,8 +110,8 @@ RowSeconds TimeLedger::take(bool waits) {
 }
 
 LedgerOfThread::LedgerOfThread(TimeLedger* ledger)
-    : before_(std::exchange(TimeLedger::of_thread_, ledger)) {}
+    : before_(std::exchange(TimeLedger::current, ledger)) {}
 
-LedgerOfThread::~LedgerOfThread() { TimeLedger::of_thread_ = before_; }
+LedgerOfThread::~LedgerOfThread() { TimeLedger::current = before_; }
 
 }  // namespace scaletrain::core

@@ -62,7 +62,7 @@ class TimeLedger {
   TimeLedger& operator=(const TimeLedger&) = delete;
 
   // The calling thread's ledger; nullptr if it has none.
-  static TimeLedger* of_thread() { return of_thread_; }
+  static TimeLedger* of_thread() { return current; }
 
   // Takes times from a device's queue from now on. Call while the queue is empty.
   void use(std::unique_ptr<TimeMarks> marks);
@@ -91,7 +91,7 @@ class TimeLedger {
   void change(TimeRow row);
   void book(bool waits);
 
-  static thread_local TimeLedger* of_thread_;
+  static thread_local TimeLedger* current;
   const Clock clock_;
   std::int64_t mark_;  // until then all time is booked
   TimeRow row_ = TimeRow::kStartUp;

@@ -24,20 +24,20 @@ RecordedSpans& recorded_spans() {
 
 }  // namespace
 
-std::atomic<bool> TraceSpans::is_on_{false};
+std::atomic<bool> TraceSpans::recording{false};
 
 void TraceSpans::start() {
   RecordedSpans& recorded = recorded_spans();
   const std::lock_guard lock(recorded.mutex);
   recorded.spans.clear();
   recorded.started_ns = wall_ns();
-  is_on_ = true;
+  recording = true;
 }
 
 std::vector<TraceSpan> TraceSpans::stop() {
   RecordedSpans& recorded = recorded_spans();
   const std::lock_guard lock(recorded.mutex);
-  is_on_ = false;
+  recording = false;
   return std::exchange(recorded.spans, {});
 }
 

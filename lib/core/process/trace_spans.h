@@ -30,7 +30,7 @@ struct TraceSpan {
 
 class TraceSpans {
  public:
-  static bool is_on() { return is_on_.load(std::memory_order_relaxed); }
+  static bool is_on() { return recording.load(std::memory_order_relaxed); }
   // Begins to record, without the spans of an earlier trace.
   static void start();
   // Ends recording; returns the spans that ended since start(), cut at start().
@@ -42,7 +42,7 @@ class TraceSpans {
   static std::int64_t thread_number();  // the calling thread's
 
  private:
-  static std::atomic<bool> is_on_;
+  static std::atomic<bool> recording;
 };
 
 // Records the calling thread's time in a scope. `name` outlives it.
