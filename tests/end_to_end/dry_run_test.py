@@ -50,7 +50,7 @@ class DryRunTest(support.RunTestCase):
 
     def test_each_planted_mistake_is_found(self):
         self.assertGreaterEqual(len(MISTAKES), 20)
-        (self.folder / "short.bin").write_bytes(bytes(2))
+        (self.folder / "short.bin").write_bytes(bytes(3))
         for name, (changes, flags, code, text) in MISTAKES.items():
             with self.subTest(name):
                 recipe = self.recipe(**changes)
@@ -79,10 +79,10 @@ class DryRunTest(support.RunTestCase):
         self.assertEqual([0], [rank["rank"] for rank in outline["memory"]])
 
     def test_the_rates_of_the_outline_are_those_of_the_run(self):
-        recipe = self.recipe(schedule={"warmup": {"steps": 5}, "decay": "cosine"})
+        recipe = self.recipe(schedule={"warmup": {"steps": 5}, "decay": "cosine"}, log={"every": {"steps": 1}})
         outline = json.loads(self.dry_run(recipe, "--json").stdout)
         self.run_scaletrain("launch", recipe)
-        trained = {one["step"]: one["lr"] for one in support.records(self.folder / "recipe", "step")}
+        trained = {one["step"]: one["lr"] for one in support.records(self.folder / "recipe", "train")}
         for rate in outline["rates"]:
             self.assertAlmostEqual(trained[rate["step"]], rate["lr"], places=7, msg=rate)
 
