@@ -76,7 +76,7 @@ std::string plain(const RunTimes& times, const char* cause, const char* remedy) 
 
 constexpr std::size_t at(TimeRow row) { return static_cast<std::size_t>(row); }
 
-const std::array<Remedy, 9> kRemedies{
+const std::array<Remedy, 9> remedies{
     {{at(TimeRow::kStartUp),
       [](const RunTimes& times, const RunCosts& /*costs*/) {
         return plain<at(TimeRow::kStartUp)>(
@@ -134,7 +134,7 @@ bool is_cause(const RunTimes& times, std::size_t row) {
 
 std::vector<SlowCause> slow_causes(const RunTimes& times, const RunCosts& costs) {
   std::vector<SlowCause> causes;
-  for (const Remedy& remedy : kRemedies) {
+  for (const Remedy& remedy : remedies) {
     if (is_cause(times, remedy.row)) causes.push_back({remedy.row, remedy.text(times, costs)});
   }
   std::stable_sort(causes.begin(), causes.end(), [&](const SlowCause& a, const SlowCause& b) {
