@@ -85,7 +85,7 @@ class TrackerEventsTest(support.RunTestCase):
                 self.assertNotIn(SECRET.encode(), file.read_bytes(), file)
 
     def test_credentials_come_from_the_environment_or_netrc(self):
-        netrc = self.folder / "netrc"
+        netrc = self.folder / "logins"
         netrc.write_text("machine 127.0.0.1 login me password word\n")
         netrc.chmod(0o600)
         basic = "Basic " + base64.b64encode(b"me:word").decode()
