@@ -46,7 +46,8 @@ class LedgerTestCase(support.RunTestCase):
     def check_sum(self, run):
         times = self.times(run)
         seconds, wall = times["seconds"], times["wall_s"]
-        self.assertAlmostEqual(wall, sum(seconds.values()), delta=0.005 * wall, msg=str(seconds))
+        # Launcher and worker take the time of a start apart: some milliseconds on a busy machine.
+        self.assertAlmostEqual(wall, sum(seconds.values()), delta=0.005 * wall + 0.03, msg=str(seconds))
         self.assertGreaterEqual(min(seconds.values()), -1e-9)  # of a difference of sums
         most = 0.05 if wall < 20 else 0.02
         self.assertLessEqual(seconds["other"], most * wall, str(seconds))
@@ -68,7 +69,7 @@ class LedgerTest(LedgerTestCase):
                 times = self.check_sum(run)
                 first = self.lines(run, "journal.jsonl", "attempt_started")[0]["time"]
                 last = self.lines(run, "metrics.jsonl", "ledger")[-1]["time"]
-                self.assertAlmostEqual(last - first, times["wall_s"], delta=0.005 * times["wall_s"])
+                self.assertAlmostEqual(last - first, times["wall_s"], delta=0.005 * times["wall_s"] + 0.03)
                 for line in self.lines(run, "metrics.jsonl", "ledger")[:-1]:
                     self.assertEqual(ranks > 1, "mean" in line)
 

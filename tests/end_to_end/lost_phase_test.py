@@ -52,7 +52,6 @@ SHORT = [
     ("context", 1, "keys and values", 1),
     ("pipeline x tensor", 1, "activations", 1),
     ("tensor", 0, "evaluation sums", 1),
-    ("pipeline x tensor", 3, "shards for a checkpoint", 1),
 ]
 PHASES = SHORT + [
     ("copies", 0, "vote", 1),
@@ -72,7 +71,6 @@ PHASES = SHORT + [
     ("pipeline x tensor", 2, "sum of a cut layer", 1),
     # Behind the step.
     ("pipeline", 1, "whether evaluation goes on", 1),
-    ("tensor", 1, "shards for a checkpoint", 1),
 ]
 
 
