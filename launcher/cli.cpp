@@ -146,6 +146,7 @@ int parse_and_run(const std::vector<std::string>& arguments, const std::string& 
   add_report_command(app, exit_status);
   add_compare_command(app, exit_status);
   add_runs_command(app, exit_status);
+  add_reproduce_command(app, exit_status);
   add_models_commands(app, exit_status);
   add_watch_command(app, exit_status);
   add_profile_command(app, exit_status);

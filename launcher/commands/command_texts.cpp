@@ -172,6 +172,11 @@ const std::vector<core::CommandText>& texts() {
        "runs/digits/profile/rank-1.json --most 3"},
       {"report", kUse, "scaletrain report runs/digits runs/other -o page.html"},
       {"compare", kUse, "scaletrain compare runs/digits runs/other"},
+      {"reproduce", kUse,
+       "# What differs from the surroundings of the run? Nothing is started.\n"
+       "scaletrain reproduce runs/digits --check\n"
+       "# Train it again and compare the bits.\n"
+       "scaletrain reproduce runs/digits --output runs/again"},
       {"runs", kUse, "scaletrain runs runs"},
       {"models", kUse, "scaletrain models ls"},
       {"models add", nullptr, "scaletrain models add digits runs/digits --stage staging"},

@@ -53,6 +53,9 @@ void add_report_command(CLI::App& app, int& exit_status);
 void add_compare_command(CLI::App& app, int& exit_status);
 void add_runs_command(CLI::App& app, int& exit_status);
 void add_models_commands(CLI::App& app, int& exit_status);
+// `reproduce RUN [--output FOLDER] [--check] [--json]` (runs/): trains a finished run again and
+// compares both; exit code 1 if they differ.
+void add_reproduce_command(CLI::App& app, int& exit_status);
 // `profile RUN [--steps N] [--wait]`, `trace merge` and `trace top` (trace/): traces of a running
 // job, and what is in them.
 void add_profile_command(CLI::App& app, int& exit_status);

@@ -69,6 +69,8 @@ void RunFolder::own(bool is_first) {
     housekeeping.attempt("rank 0 writes it again", [&] {
       core::write_durably(disk, path_ / "recipe.json", recipe::to_json(recipe_));
     });
+    provenance_ = std::make_unique<ProvenanceRecorder>(
+        path_, recipe_.data, recipe_.model.weights ? recipe_.model.weights->path : "");
   }
   housekeeping.attempt("the run has no copy of its data's cards",
                        [&] { record_cards(recipe_.data, path_); });
@@ -114,6 +116,7 @@ void RunFolder::write_failure(const Failure& failure) const {
 bool RunFolder::is_unused() const { return was_created_ && lease_ && !holds_run(path_); }
 
 void RunFolder::remove() {
+  provenance_.reset();  // it writes into the folder
   core::Housekeeping housekeeping;
   housekeeping.attempt("it holds no run", [&] { core::system_disk().remove_all(path_); });
   lease_.reset();

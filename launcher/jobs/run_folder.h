@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "launcher/jobs/provenance.h"
 #include "launcher/workers/failure.h"
 #include "lib/core/disk/lease.h"
 #include "lib/observe/journal.h"
@@ -28,9 +29,9 @@ class RunFolder {
   void create();
 
   // Takes the lease and prepares the folder for an attempt: removes temporary files and the results
-  // of earlier attempts, writes the recipe. `is_first` is false for a successor, which waits until
-  // the previous leader has noticed that it was cut off. Throws core::UsageError if another job
-  // owns the folder.
+  // of earlier attempts, writes the recipe and begins to record the provenance. `is_first` is false
+  // for a successor, which waits until the previous leader has noticed that it was cut off. Throws
+  // core::UsageError if another job owns the folder.
   void own(bool is_first);
   bool is_owned() const { return lease_ != nullptr; }
   void give_up_ownership() { lease_.reset(); }
@@ -65,6 +66,7 @@ class RunFolder {
   bool was_created_ = false;  // by create()
   std::unique_ptr<core::Lease> lease_;
   observe::RunJournal journal_;
+  std::unique_ptr<ProvenanceRecorder> provenance_;  // of a run that begins
   int attempt_ = 0;
   std::atomic<bool> was_unfinished_{false};  // when the current attempt began
 };
