@@ -18,7 +18,7 @@ enum class Begins { kNow, kLater, kResumed };
 
 // Compares the recipe with its files on this machine before anything starts, for `recipe check`,
 // `launch`, `explain launch`, `slurm` and `queue` alike: files that are missing or placeholders;
-// the number of classes, which a resumed run compares with its checkpoint; tokens,
+// the number and names of classes, which a resumed run compares with its checkpoint; tokens,
 // vocabulary and the samples of a global batch of `ranks` ranks. Warns where a held-out set has
 // shards or token files that the training set has too. Throws core::DataError and
 // core::RecipeError.
