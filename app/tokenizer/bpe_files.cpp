@@ -37,7 +37,9 @@ constexpr std::array kUsualEnds{kGpt2End, "<|end_of_text|>", "</s>", "<eos>",
                                 "<|end▁of▁sentence|>"};
 
 std::string read(const fs::path& path) {
-  return core::read_file(path, kMostBytes, core::ExitCode::kData);
+  std::string text = core::read_file(path, kMostBytes, core::ExitCode::kData);
+  core::refuse_placeholder(path.string(), text);
+  return text;
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& found) {
@@ -178,7 +180,6 @@ std::unique_ptr<Tokenizer> make_bpe(const fs::path& path, Steps steps, BpeParts 
 // "a b" a line; GPT-2's file begins with a line "#version".
 Merges read_merges(const fs::path& path) {
   const std::string text = read(path);
-  core::refuse_placeholder(path.string(), text);
   Merges merges;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {

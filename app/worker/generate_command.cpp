@@ -24,6 +24,7 @@
 #include "lib/core/printable.h"
 #include "lib/core/text/command_line.h"
 #include "lib/core/text/json_text.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
@@ -46,7 +47,9 @@ struct Prompt {
 // The lines of --prompts, or the one prompt.
 std::vector<Prompt> prompts_of(const recipe::Generation& asked) {
   if (asked.prompts.empty()) return {{"--prompt", asked.prompt}};
-  std::istringstream text(core::read_file(asked.prompts, kMostPromptBytes, core::ExitCode::kUsage));
+  std::string whole = core::read_file(asked.prompts, kMostPromptBytes, core::ExitCode::kUsage);
+  core::refuse_placeholder<core::UsageError>(core::shown_path(asked.prompts), whole);
+  std::istringstream text(std::move(whole));
   std::vector<Prompt> prompts;
   for (std::string line; std::getline(text, line);) {
     prompts.push_back(

@@ -89,7 +89,6 @@ WorkerPlan RecipeWorkers::plan_worker(const RecipeAttempt& start, int local_rank
                                       const std::vector<std::string>& arguments) {
   const std::filesystem::path logs =
       start.logs / std::to_string(start.attempt.placement.first_rank() + local_rank);
-  core::system_disk().make_folders(logs);
   const core::WorkerEnv env = environment(start, local_rank, logs);
   WorkerPlan plan{.rank = env.rank,
                   .local_rank = local_rank,
@@ -114,11 +113,23 @@ WorkerPlan RecipeWorkers::plan_worker(const RecipeAttempt& start, int local_rank
 }
 
 void RecipeWorkers::open_logs(const std::filesystem::path& logs, WorkerPlan& plan) {
-  const int output =
-      logs_.emplace_back(core::open_to_append(logs / "stdout.log", kLogRemedy)).get();
-  const int error = logs_.emplace_back(core::open_to_append(plan.log, kLogRemedy)).get();
-  plan.process.descriptors = {
-      {nothing_.get(), STDIN_FILENO}, {output, STDOUT_FILENO}, {error, STDERR_FILENO}};
+  plan.process.descriptors = {{nothing_.get(), STDIN_FILENO}};
+  open_log(logs / "stdout.log", STDOUT_FILENO, plan, plan.standard_output);
+  if (!open_log(plan.log, STDERR_FILENO, plan, plan.standard_error)) plan.log = "";
+}
+
+bool RecipeWorkers::open_log(const std::filesystem::path& file, int fd, WorkerPlan& plan,
+                             StreamPlan& stream) {
+  const bool is_open = housekeeping_.attempt("the workers write to the console instead", [&] {
+    core::system_disk().make_folders(file.parent_path());
+    logs_.push_back(core::open_to_append(file, kLogRemedy));
+  });
+  if (is_open) {
+    plan.process.descriptors.emplace_back(logs_.back().get(), fd);
+  } else {
+    stream = {.relayed = true, .prefix = fmt::format("[rank {}] ", plan.rank)};
+  }
+  return is_open;
 }
 
 // `local_world_size` counts this launcher's workers. A Slurm task has one worker, and its variables

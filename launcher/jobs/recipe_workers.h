@@ -9,6 +9,7 @@
 #include "launcher/flags/launch_options.h"
 #include "launcher/jobs/job.h"
 #include "lib/core/descriptor.h"
+#include "lib/core/housekeeping.h"
 #include "lib/core/job/worker_env.h"
 
 namespace scaletrain::recipe {
@@ -53,6 +54,9 @@ class RecipeWorkers {
   core::WorkerEnv environment(const RecipeAttempt& start, int local_rank,
                               const std::filesystem::path& logs);
   void open_logs(const std::filesystem::path& logs, WorkerPlan& plan);
+  // Opens `file` as descriptor `fd` of the worker. A file that cannot be made is a warning, and the
+  // launcher relays the stream to its own; returns false then.
+  bool open_log(const std::filesystem::path& file, int fd, WorkerPlan& plan, StreamPlan& stream);
   void choose_threads(const Attempt& attempt, int local_world_size, WorkerPlan& plan) const;
 
   const recipe::Recipe& recipe_;
@@ -64,6 +68,7 @@ class RecipeWorkers {
   core::Descriptor recipe_file_, console_, nothing_;
   core::Pipe lifeline_;
   std::vector<core::Descriptor> logs_, verdicts_;  // of the current attempt
+  core::Housekeeping housekeeping_;
 };
 
 // The variables of a worker that follow from the attempt alone.

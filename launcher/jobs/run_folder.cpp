@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "launcher/jobs/checks/data_cards.h"
 #include "launcher/jobs/checks/run_folder.h"
@@ -28,6 +29,16 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kSuccessorPatience{25};
 constexpr std::chrono::milliseconds kSuccessorRetry{500};
 
+// The folder of a run is needed, but one call may fail and the next succeed.
+void make_run_folder(const fs::path& path) {
+  core::Disk& disk = core::system_disk();
+  try {
+    disk.make_folders(path);
+  } catch (const core::StorageError&) {
+    disk.make_folders(path);
+  }
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const recipe::Recipe& recipe)
@@ -35,11 +46,14 @@ RunFolder::RunFolder(const recipe::Recipe& recipe)
 
 void RunFolder::create() {
   was_created_ = core::type_at(path_) == fs::file_type::not_found;
-  core::system_disk().make_folders(path_ / "logs");
+  make_run_folder(path_);
+  std::error_code ignored;
+  fs::create_directories(path_ / "logs", ignored);  // tried again for each log
 }
 
 void RunFolder::take_lease(bool is_first) {
   const core::SteadyTime end = core::now() + kSuccessorPatience;
+  bool has_failed = false;
   while (!lease_) {
     try {
       lease_ =
@@ -48,6 +62,8 @@ void RunFolder::take_lease(bool is_first) {
     } catch (const core::UsageError&) {
       if (is_first || core::now() >= end) throw;
       std::this_thread::sleep_for(kSuccessorRetry);
+    } catch (const core::StorageError&) {
+      if (std::exchange(has_failed, true)) throw;  // an error may come once
     }
   }
 }

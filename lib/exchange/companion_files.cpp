@@ -10,6 +10,7 @@
 #include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/text/json_text.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/url.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/format/hashed_file.h"
@@ -32,7 +33,9 @@ constexpr std::array<const char*, 3> kVocabularies{"tokenizer.json", "tokenizer.
 std::optional<std::string> read_companion(const fs::path& file) {
   constexpr std::int64_t kMostCompanionBytes = 256 << 20;
   if (core::type_at(file) != fs::file_type::regular) return std::nullopt;
-  return core::read_file(file, kMostCompanionBytes, core::ExitCode::kData);
+  std::string text = core::read_file(file, kMostCompanionBytes, core::ExitCode::kData);
+  core::refuse_placeholder<core::CheckpointError>(file.string(), text);
+  return text;
 }
 
 json special_tokens_of(const fs::path& folder) {

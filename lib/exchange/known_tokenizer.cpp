@@ -9,6 +9,7 @@
 #include "lib/core/disk/read_faults.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/url.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/tokens/token_card.h"
@@ -85,6 +86,7 @@ std::optional<KnownTokenizer> tokenizer_of_weights(const format::WeightFiles& fi
   for (const std::string& name : names_in_folder(file_name_of(asked))) {
     const fs::path file = folder / name;
     if (!lies_at(file)) continue;
+    core::refuse_placeholder_file<core::CheckpointError>(file.string());
     KnownTokenizer found{fmt::format("{} {}", name, format::sha256_of(file)), file.string()};
     if (is_same_tokenizer(found.name, asked)) return found;
     if (!first) first = std::move(found);

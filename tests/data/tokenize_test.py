@@ -124,6 +124,7 @@ class Tokenize(FolderTest):
         for encoding, content, refusal in [
                 ("latin1", text.encode("latin-1"), "a.txt:1: is not UTF-8"),
                 ("utf-16", text.encode("utf-16"), "a.txt: is UTF-16\n  --encoding utf-16 converts it"),
+                ("utf-32", text.encode("utf-32"), "a.txt: is UTF-32\n  --encoding utf-32 converts it"),
                 ("utf-16le", text.encode("utf-16-le"), "holds a zero at byte 1"),
                 ("", b"\xef\xbb\xbf" + text.encode(), "")]:
             with self.subTest(encoding):
@@ -170,6 +171,11 @@ class Tokenize(FolderTest):
                 self.assertIn(found, data("tokenize", self.write(name, content), *flags, "--out",
                                           self.path("no"), code=65))
         self.assertFalse(os.path.exists(self.path("no")))
+        orc = b"ORC" + bytes(40) + b"ORC\x17"
+        self.assertIn("is an ORC file, not text", data(
+            "tokenize", self.write("a.orc", orc), "--out", self.path("no"), code=65))
+        for text in (b"ORCHIDS bloom", b"PAR1 is a kinase"):  # as the magic of a format
+            self.assertEqual([*text, END], self.tokens_of(self.write("a.txt", text)))
         self.assertEqual([*html, END], self.tokens_of(self.write("page.html", html)))
 
     def test_columns_that_are_not_there(self):

@@ -10,9 +10,12 @@ import tarfile
 import tempfile
 import unittest
 
+import torch
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
 from end_to_end import support
+from parity.twins import peer_model
 
 COLOURS = {"a": (255, 0, 0), "b": (0, 255, 0), "c": (0, 0, 255), "d": (255, 255, 0)}
 IMAGES = 8  # of a class
@@ -76,6 +79,13 @@ class ClassNamesTest(support.RunTestCase):
                              optimizer={"name": "adamw", "lr": lr})
         return self.run_scaletrain("launch", recipe, expect=expect).stderr
 
+    def check(self, expect=65, train=None, val=None, **model):
+        """The messages of `recipe check`."""
+        recipe = self.recipe("check", batch={"per_device": IMAGES}, steps=1, model={
+            "name": "mlp", "num_classes": 3, "hidden": 16, **model}, data={
+                "train": train or self.train, "val": val or self.two, "image_size": 8})
+        return self.run_scaletrain("recipe", "check", recipe, expect=expect).stderr
+
     def top1(self, run):
         return {record["split"]: record["top1"] for record in support.records(run, "eval")}
 
@@ -97,8 +107,14 @@ class ClassNamesTest(support.RunTestCase):
                          self.top1(self.run_folder))
 
     def test_a_name_that_training_does_not_have_is_65(self):
-        text = self.launch("refused", expect=65, val=self.unknown)
-        self.assert_refused(text, self.home / "unknown", "d", "data.train")
+        for text in (self.launch("refused", expect=65, val=self.unknown),
+                     self.check(val=self.unknown),
+                     self.check(train={"sources": [self.train, self.unknown]})):
+            self.assert_refused(text, self.home / "unknown", "d", "data.train")
+        self.assertFalse((self.folder / "refused").exists())  # the launcher refuses it
+        val = write_shards(self.folder / "val", "ab", str, ["a", "B"])
+        self.assertIn('classes.json: has the class "B", which data.train does not have',
+                      self.check(val=val))
 
     def test_a_resume_with_a_class_folder_that_was_renamed_or_added_is_65(self):
         train = self.home / "train"
@@ -125,6 +141,43 @@ class ClassNamesTest(support.RunTestCase):
         self.assert_refused(done.stderr, self.home / "unknown", "d", "the checkpoint")
         done = self.run_scaletrain("predict", self.run_folder, self.home / "two/c/0.png", "--json")
         self.assertEqual("c", json.loads(done.stdout)["predictions"][0]["label"])
+
+    def test_the_head_of_timm_with_another_class_order_is_put_in_order(self):
+        names = {"c": 0, "a": 1, "b": 2}
+        weights = peer_model("resnet18", num_classes=3).state_dict()
+        folder = self.folder / "timm"
+        folder.mkdir()
+        save_file({name: value.contiguous() for name, value in weights.items()},
+                  folder / "model.safetensors")
+
+        def write_config(labels):
+            (folder / "config.json").write_text(json.dumps({
+                "architecture": "resnet18", "num_classes": 3, "label_names": labels}))
+
+        model = {"name": "resnet18", "num_classes": 3, "weights": str(folder)}
+        recipe = self.recipe("timm_run", data={"train": self.train, "image_size": 32}, steps=1,
+                             batch={"per_device": IMAGES}, model=model,
+                             optimizer={"name": "sgd", "lr": 1e-9})
+        write_config(list(names))
+        self.run_scaletrain("launch", recipe)
+        trained = load_file(self.folder / "timm_run/checkpoints/latest/model.safetensors")
+        for part in ("weight", "bias"):
+            rows = weights[f"fc.{part}"][[names[name] for name in "abc"]]
+            torch.testing.assert_close(trained[f"fc.{part}"], rows, rtol=0, atol=1e-6)
+        write_config(["c", "a", "bb"])
+        for command in ("launch", "recipe check"):
+            text = self.run_scaletrain(*command.split(), recipe, "--set", "output=refused",
+                                       expect=65).stderr
+            self.assertIn(f'{folder}: has the class "bb", which data.train does not have', text)
+        self.run_scaletrain("recipe", "check", recipe, "--set",
+                            'model.weights.allow_other=["class_names"]')
+
+    def test_weights_of_a_run_with_other_classes_are_refused_by_recipe_check(self):
+        other = write_folder(self.folder / "other", "abd")
+        text = self.check(train=other, val=other, weights=str(self.run_folder))
+        self.assertIn(f'{self.run_folder}: has the class "c", which data.train does not have', text)
+        self.check(0, train=other, val=other, weights={"path": str(self.run_folder),
+                                                       "new_head": True})
 
     def test_the_head_of_a_run_with_another_class_order_is_put_in_order(self):
         self.launch("tuned", train=self.order, steps=1, lr=1e-9, weights=str(self.run_folder))

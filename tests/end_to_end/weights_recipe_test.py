@@ -3,10 +3,12 @@ a table of all commands. None is silent."""
 
 import functools
 import http.server
+import io
 import json
 import pathlib
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import threading
 import unittest
@@ -28,8 +30,8 @@ NO_TOKENS = "timm's folder is of images"
 NAMES = "class_names_test.py"
 ELSEWHERE = {
     **{(row, "fresh run"): NOTHING_ELSE for row in IMAGES},
-    **{(row, column): OWN for row in (*IMAGES, "number of classes")
-       for column in ("eval", "predict")},
+    **{(row, column): OWN for row in IMAGES for column in ("eval", "predict")},
+    ("number of classes", "predict"): OWN,
     **{(row, "weights of HF"): NO_IMAGES for row in ("mean", "std", "interpolation", "crop",
                                                      "number of classes", "class names")},
     **{(row, column): NO_TOKENS for row in ("tokenizer", "vocabulary", "token width")
@@ -195,6 +197,16 @@ class WeightsRecipeTest(support.RunTestCase):
         self.assertIn(f"and the training tokens of {OTHER_TOKENIZER}", done.stderr)
 
     def eval(self, row):
+        if row == "number of classes":
+            with tarfile.open(self.folder / "more.tar", "w") as tar:
+                for name, content in (("a.png", (self.home / "train/a/0.png").read_bytes()),
+                                      ("a.cls", b"3")):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(content)
+                    tar.addfile(member, io.BytesIO(content))
+            done = self.run_scaletrain("eval", self.home / "images", "--data",
+                                       self.folder / "more.tar", expect=65)
+            return done.stderr, "a.cls: label 3 is not in 0..2"
         changes = {"tokenizer": {}, "vocabulary": {"tokenizer": "bytes", "vocab_size": 300},
                    "token width": {"tokenizer": "bytes", "token_bytes": 4}}[row]
         done = subprocess.run([support.SCALETRAIN, "eval", self.home / "text", "--data",

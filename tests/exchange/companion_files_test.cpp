@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "lib/core/error.h"
 #include "lib/format/hashed_file.h"
 #include "tests/exchange/recipe_support.h"
 #include "tests/temporary_folder.h"
@@ -30,6 +31,16 @@ TEST_CASE("tokenizer, chat template and ids of a Hugging Face folder are its com
         "{\n \"bos_token_id\": 3,\n \"eos_token_id\": [\n  5\n ]\n}\n");
   CHECK(companions_of_weights("https://host/model").empty());
   CHECK(companions_of_weights(folder.file("absent/model.bin")).empty());
+}
+
+TEST_CASE("a git-lfs pointer in place of a companion is named") {
+  for (const char* const name : {"tokenizer.model", "generation_config.json", "config.json"}) {
+    const test::TemporaryFolder folder;
+    folder.write(name, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n");
+    CHECK_THROWS_WITH_AS(companions_in(folder.path),
+                         doctest::Contains("is a git-lfs pointer, not the file itself"),
+                         core::CheckpointError);
+  }
 }
 
 TEST_CASE("a run keeps its companions, else they are those of its weights") {

@@ -26,6 +26,9 @@ TEST_CASE("a checkpoint and an export of ours name their classes in classes.json
   CHECK(classes_in(folder) == Names{"cat", "dog"});
   folder.write("classes.json", R"({"0": "cat"})");
   CHECK_THROWS_AS(classes_in(folder), core::CheckpointError);
+  folder.write("classes.json", "<!doctype html>");
+  CHECK_THROWS_WITH_AS(classes_in(folder), doctest::Contains("classes.json: is an HTML page"),
+                       core::CheckpointError);
 }
 
 TEST_CASE("timm's config.json names classes in label_names") {

@@ -213,6 +213,17 @@ class RecipeNew(LaunchTestCase):
         done = self.run_launcher("recipe", "new", "--data", "set", "--model", "gpt2", "-o", "-", expect=2)
         self.assertIn('"gpt2" is no model for images', done.stderr)
 
+    def test_a_git_lfs_pointer_in_place_of_the_data_is_named(self):
+        pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+        for name in ("photos/a/1.png", "train-000000.tar", "list.csv", "lines.jsonl", "train-000000.bin"):
+            with self.subTest(name):
+                file = self.folder / "given" / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(pointer)
+                data = file.parent.parent if name.startswith("photos") else file
+                done = self.run_launcher("recipe", "new", "--data", data, expect=65)
+                self.assertIn(f"{file}: is a git-lfs pointer, not the file itself", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

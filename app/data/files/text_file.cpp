@@ -79,10 +79,10 @@ constexpr std::array<Format, 24> kFormats{{
     {0, "%PDF-", "a PDF", kToText},
     {0, "{\\rtf", "an RTF document", kToText},
     {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "a document of Microsoft Office", kToText},
+    {0, "FEA1", "a Feather file", "write it as Parquet: DataFrame.to_parquet"},
     {0, "ARROW1", "an Arrow file", "write it as Parquet: datasets.Dataset.to_parquet"},
     {0, "\xFF\xFF\xFF\xFF", "an Arrow stream", "write it as Parquet: datasets.Dataset.to_parquet"},
     {0, "PAR1", "a compressed Parquet file", "decompress it: Parquet compresses its own pages"},
-    {0, "ORC", "an ORC file", kToText},
     {0, "Obj\x01", "an Avro file", kToText},
     {0, "SQLite format 3", "an SQLite database", kToText},
     {0, "\x89HDF\r\n\x1A\n", "an HDF5 file", kToText},
@@ -100,7 +100,14 @@ constexpr std::array<Format, 24> kFormats{{
     {0, "\x80\x05\x95", "a Python pickle", kToText},
 }};
 
+// An ORC file has its magic at both ends, before its last byte: a text may begin with these
+// letters.
+bool is_orc(std::string_view text) {
+  return text.size() > 8 && text.starts_with("ORC") && text.substr(text.size() - 4, 3) == "ORC";
+}
+
 void refuse_other_formats(const std::string& path, std::string_view text) {
+  if (is_orc(text)) throw core::DataError(path, "is an ORC file, not text", kToText);
   for (const Format& format : kFormats) {
     if (text.substr(std::min(format.offset, text.size())).starts_with(format.magic)) {
       throw core::DataError(path, fmt::format("is {}, not text", format.name), format.remedy);
@@ -114,6 +121,10 @@ void refuse_other_formats(const std::string& path, std::string_view text) {
 // UTF-16 has a mark in front, or zeros; so has whatever is no text.
 void refuse_wide_text(const std::string& path, std::string_view text) {
   constexpr std::size_t kLookedAt = 8000;  // as git does
+  if (text.starts_with(std::string_view("\xFF\xFE\0\0", 4)) ||
+      text.starts_with(std::string_view("\0\0\xFE\xFF", 4))) {
+    throw core::DataError(path, "is UTF-32", "--encoding utf-32 converts it");
+  }
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     throw core::DataError(path, "is UTF-16", "--encoding utf-16 converts it");
   }

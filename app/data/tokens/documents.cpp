@@ -159,11 +159,15 @@ Documents read_parquet(const std::string& path, const DocumentFields& names) {
   return documents;
 }
 
+// Parquet files have their magic at both ends: a text may begin with these letters.
 bool is_parquet(const std::string& path) {
-  std::string start(4, '\0');
+  constexpr std::string_view kMagic = "PAR1";
+  std::string start(kMagic.size(), '\0'), end(kMagic.size(), '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(start.data(), std::ssize(start));
-  return start == "PAR1";
+  file.seekg(-std::ssize(end), std::ios::end);
+  file.read(end.data(), std::ssize(end));
+  return start == kMagic && (end == kMagic || text_kind(path) == "parquet");
 }
 
 Documents read_whole(std::string text, const std::string& path, const DocumentFields& names) {

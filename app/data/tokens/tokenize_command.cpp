@@ -22,6 +22,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/text.h"
 #include "lib/format/tokenizer_file_names.h"
 #include "lib/format/tokens/token_card.h"
@@ -77,8 +78,9 @@ void keep_tokenizer_files(const TokenizeOptions& options) {
   for (const std::string& name : names) {
     const fs::path from = folder / name, to = fs::path(options.folder) / name;
     if (!fs::is_regular_file(from, ignored) || fs::exists(to, ignored)) continue;
-    core::write_durably(core::system_disk(), to,
-                        core::read_file(from, kMostBytes, core::ExitCode::kData));
+    const std::string text = core::read_file(from, kMostBytes, core::ExitCode::kData);
+    core::refuse_placeholder(from.string(), text);
+    core::write_durably(core::system_disk(), to, text);
   }
 }
 

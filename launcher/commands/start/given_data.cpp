@@ -5,6 +5,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "lib/core/text/placeholder.h"
+
 namespace scaletrain::launcher {
 namespace {
 
@@ -34,6 +36,7 @@ std::string head_of(const fs::path& file, std::size_t count) {
   std::string head(count, '\0');
   stream.read(head.data(), static_cast<std::streamsize>(count));
   head.resize(static_cast<std::size_t>(stream.gcount()));
+  core::refuse_placeholder(file.string(), head);
   return head;
 }
 

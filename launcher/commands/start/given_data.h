@@ -37,7 +37,8 @@ FoundData fill_foreign(const GivenData& given);
 // Returns a name for the recipe: the last part of the path that is not "train" or a pattern.
 std::string name_of_data(const GivenData& given);
 
-// Returns at most the first `count` bytes of a file; "" if it cannot be read.
+// Returns at most the first `count` bytes of a file; "" if it cannot be read. Throws
+// core::DataError for a placeholder (lib/core/text/placeholder.h).
 std::string head_of(const std::filesystem::path& file, std::size_t count);
 
 }  // namespace scaletrain::launcher

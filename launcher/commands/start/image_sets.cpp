@@ -16,6 +16,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/text/compressed_name.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/shell_word.h"
 #include "lib/core/text/url.h"
 #include "lib/format/byte_reader.h"
@@ -135,8 +136,9 @@ std::int64_t named_classes(const fs::path& folder) {
   const fs::path file = folder / "classes.json";
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return 0;
-  const auto json = nlohmann::json::parse(
-      core::read_file(file, kMostListBytes, core::ExitCode::kData), nullptr, false);
+  const std::string text = core::read_file(file, kMostListBytes, core::ExitCode::kData);
+  core::refuse_placeholder(file.string(), text);
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_array() ? std::ssize(json) : 0;
 }
 

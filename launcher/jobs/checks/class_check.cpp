@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -60,19 +61,43 @@ std::vector<std::string> names_of_file(const fs::path& file) {
                         R"(write the names of the classes by label, as ["cat", "dog"])");
 }
 
-std::optional<format::ClassNames> classes_of_source(const recipe::Source& source) {
-  format::ClassNames found;
-  if (!source.folder.empty()) {
-    found = {class_folders(source.folder), source.folder};
-  } else if (!source.shards.empty() && !core::is_url(source.shards.front())) {
-    const fs::path file = fs::path(source.shards.front()).parent_path() / "classes.json";
-    found = {names_of_file(file), file.string()};
+// Names beside the shards, in one folder or in several, which must have the same.
+format::ClassNames classes_of_shards(const std::vector<std::string>& shards) {
+  std::set<fs::path> seen;
+  format::ClassNames first;
+  for (const std::string& shard : shards) {
+    const fs::path folder = fs::path(shard).parent_path();
+    if (core::is_url(shard) || !seen.insert(folder).second) continue;
+    const fs::path file = folder / "classes.json";
+    format::ClassNames found{names_of_file(file), file.string()};
+    if (found.names.empty()) continue;
+    if (first.names.empty()) first = std::move(found);
+    if (found.names.empty() || found.names == first.names) continue;
+    throw core::DataError(found.owner, "has other classes than " + first.owner,
+                          "a label means one class in a set: take sets of the same classes");
   }
+  return first;
+}
+
+// Names of a source itself, without those of its sources.
+format::ClassNames own_classes(const recipe::Source& source) {
+  if (!source.folder.empty()) return {class_folders(source.folder), source.folder};
+  return classes_of_shards(source.shards);
+}
+
+std::optional<format::ClassNames> classes_of_source(const recipe::Source& source) {
+  format::ClassNames found = own_classes(source);
   for (std::size_t i = 0; i < source.sources.size() && found.names.empty(); ++i) {
     if (auto inner = classes_of_source(source.sources[i])) found = std::move(*inner);
   }
   if (found.names.empty()) return std::nullopt;
   return found;
+}
+
+void check_names(const recipe::Source& source, const format::ClassNames& training) {
+  const format::ClassNames own = own_classes(source);
+  if (!own.names.empty()) format::numbers_by_name(own.names, training, own.owner);
+  for (const recipe::Source& inner : source.sources) check_names(inner, training);
 }
 
 }  // namespace
@@ -82,6 +107,14 @@ std::optional<format::ClassNames> classes_of_training(const recipe::Recipe& reci
   const bool has_classes =
       recipe.task == "image_classification" || recipe.task == "multi_label_classification";
   return has_classes ? classes_of_source(recipe.data.train) : std::nullopt;
+}
+
+void check_class_names(const recipe::Recipe& recipe) {
+  auto training = classes_of_training(recipe);
+  if (!training) return;
+  training->owner = "data.train";
+  check_names(recipe.data.train, *training);
+  for (const auto& [name, source] : recipe::held_out(recipe.data)) check_names(*source, *training);
 }
 
 void check_class_count(const recipe::Recipe& recipe) {

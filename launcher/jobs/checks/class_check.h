@@ -17,6 +17,10 @@ namespace scaletrain::launcher {
 // classes.json that is not a list of names.
 std::optional<format::ClassNames> classes_of_training(const recipe::Recipe& recipe);
 
+// Throws core::DataError if a held-out set, or a further source of the training set, has a class
+// name that the training set does not have, as the workers do. Ignores sets without names.
+void check_class_names(const recipe::Recipe& recipe);
+
 // Throws core::RecipeError if the training set has more classes than the model; warns if the model
 // has more.
 void check_class_count(const recipe::Recipe& recipe);

@@ -1,6 +1,10 @@
 #include "launcher/jobs/checks/data_cards.h"
 
+#include <set>
+
 #include "lib/core/disk/disk.h"
+#include "lib/core/text/placeholder.h"
+#include "lib/core/text/url.h"
 #include "lib/exchange/companion_files.h"
 #include "lib/format/tokens/token_card.h"
 
@@ -11,10 +15,20 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxCardBytes = 64 << 20;
 
+constexpr const char* kCardName = "card.json";
+
+void add_folders(const recipe::Source& source, std::set<fs::path>& folders) {
+  for (const std::string& shard : source.shards) {
+    if (!core::is_url(shard)) folders.insert(fs::path(shard).parent_path());
+  }
+  if (!source.folder.empty()) folders.insert(source.folder);
+  for (const recipe::Source& inner : source.sources) add_folders(inner, folders);
+}
+
 fs::path card_of(const recipe::Source& source) {
   if (!source.tokens.empty()) return format::token_card_path(source.tokens[0]).value_or("");
-  if (!source.shards.empty()) return fs::path(source.shards[0]).parent_path() / "card.json";
-  return source.folder.empty() ? fs::path() : fs::path(source.folder) / "card.json";
+  if (!source.shards.empty()) return fs::path(source.shards[0]).parent_path() / kCardName;
+  return source.folder.empty() ? fs::path() : fs::path(source.folder) / kCardName;
 }
 
 void record_card(const recipe::Source& source, const fs::path& to) {
@@ -27,6 +41,17 @@ void record_card(const recipe::Source& source, const fs::path& to) {
 }
 
 }  // namespace
+
+void check_cards(const recipe::Data& data) {
+  std::set<fs::path> folders;
+  add_folders(data.train, folders);
+  for (const auto& [name, source] : recipe::held_out(data)) add_folders(*source, folders);
+  std::error_code ignored;
+  for (const fs::path& folder : folders) {
+    const fs::path card = folder / kCardName;
+    if (fs::is_regular_file(card, ignored)) core::refuse_placeholder_file(card.string());
+  }
+}
 
 void record_cards(const recipe::Data& data, const fs::path& output) {
   core::system_disk().remove_all(output / "cards");

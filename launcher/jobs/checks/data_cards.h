@@ -9,6 +9,10 @@
 
 namespace scaletrain::launcher {
 
+// Throws core::DataError if card.json in the folder of a set is a placeholder: a git-lfs pointer or
+// an HTML page (lib/core/text/placeholder.h). The cards of tokens are read elsewhere.
+void check_cards(const recipe::Data& data);
+
 // Copies card.json beside the first shard of a set, or in its folder, or the NAME.tokens.json of
 // its first token file, to OUTPUT/cards/train.json, val.json and test.json; a set without a card
 // has none there. Throws core::Error for a card that cannot be read or written.

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "launcher/jobs/checks/class_check.h"
+#include "launcher/jobs/checks/data_cards.h"
 #include "launcher/jobs/checks/sample_check.h"
 #include "launcher/jobs/checks/token_check.h"
 #include "launcher/platform/gpus.h"
@@ -64,7 +65,11 @@ void warn_of_shared_files(const recipe::Data& data) {
 void check_data(const recipe::Recipe& recipe, int ranks, Begins begins) {
   recipe::check_sources(recipe);
   if (begins == Begins::kNow) recipe::check_weights(recipe);
-  if (begins != Begins::kResumed) check_class_count(recipe);
+  if (begins != Begins::kResumed) {
+    check_class_count(recipe);
+    check_class_names(recipe);
+  }
+  check_cards(recipe.data);
   check_tokens(recipe, ranks);
   check_samples(recipe, ranks);
   warn_of_shared_files(recipe.data);

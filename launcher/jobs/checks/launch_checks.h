@@ -17,10 +17,11 @@ namespace scaletrain::launcher {
 enum class Begins { kNow, kLater, kResumed };
 
 // Compares the recipe with its files on this machine before anything starts, for `recipe check`,
-// `launch`, `explain launch`, `slurm` and `queue` alike: files that are missing; the number of
-// classes, which a resumed run compares with its checkpoint; tokens, vocabulary and the samples of
-// a global batch of `ranks` ranks. Warns where a held-out set has shards or token files that the
-// training set has too. Throws core::DataError and core::RecipeError.
+// `launch`, `explain launch`, `slurm` and `queue` alike: files that are missing or placeholders;
+// the number and names of classes, which a resumed run compares with its checkpoint; tokens,
+// vocabulary and the samples of a global batch of `ranks` ranks. Warns where a held-out set has
+// shards or token files that the training set has too. Throws core::DataError and
+// core::RecipeError.
 void check_data(const recipe::Recipe& recipe, int ranks, Begins begins);
 
 // Throws core::UsageError if the recipe needs GPUs and there are fewer than workers.

@@ -12,6 +12,7 @@
 #include "lib/core/parallel.h"
 #include "lib/core/printable.h"
 #include "lib/core/text/hash.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/checkpoint_folder_names.h"
@@ -72,6 +73,7 @@ void verify_file(const fs::path& path, const FileEntry& entry) {
   }
   const std::uintmax_t bytes = fs::file_size(path, error);
   if (!error && bytes != static_cast<std::uintmax_t>(entry.bytes)) {
+    core::refuse_placeholder_file<core::CheckpointError>(path.string());
     throw core::CheckpointError(
         path.string(), fmt::format("has {} bytes, its manifest says {}", bytes, entry.bytes),
         kOtherCheckpoint);

@@ -12,6 +12,7 @@
 #include "lib/core/error.h"
 #include "lib/core/text/hash.h"
 #include "lib/core/text/lookup.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/key_set.h"
 #include "lib/format/tar/class_names.h"
@@ -165,6 +166,8 @@ class Grouping {
     const std::span<const std::byte> bytes = reader_.bytes(member.data, member.bytes);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto label = rule_.parse(text);
+    if (!label)
+      core::refuse_placeholder(fmt::format("{}: {}", name_, shown_name(member.path)), text);
     if (!label && !rule_.key.empty()) {
       if (const std::string problem = json_problem(text); !problem.empty()) {
         refuse(problem,

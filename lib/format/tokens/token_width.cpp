@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lib/core/error.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/url.h"
 
 namespace scaletrain::format {
@@ -46,6 +47,7 @@ std::optional<std::int64_t> width_in_index(const std::string& head, const std::s
     throw core::DataError(place, "is an index of fairseq, whose tokens are not read",
                           "tokenize again, with scaletrain data tokenize or Megatron-LM");
   }
+  core::refuse_placeholder(place, head);
   if (!head.starts_with(kIndexMagic)) return std::nullopt;
   const int code = head.size() > kDtype ? static_cast<unsigned char>(head[kDtype]) : 0;
   if (const std::int64_t bytes = bytes_of_dtype(code)) return bytes;

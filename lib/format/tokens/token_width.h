@@ -14,7 +14,7 @@
 
 namespace scaletrain::format {
 
-inline constexpr std::int64_t kIndexHeadBytes = 34;  // .idx: magic, version, dtype, two counts
+inline constexpr std::int64_t kIndexHeadBytes = 64;  // .idx: magic, version, dtype, two counts
 
 struct WidthSources {
   std::int64_t recipe = 0;          // /data/token_bytes: 2 or 4; 0: left out
@@ -27,8 +27,8 @@ struct WidthSources {
 
 // Returns the runs of the token file at `path` (find_tokens), with the token width of a raw .bin
 // from `sources`. Throws core::RecipeError if /data/token_bytes is needed and left out, or differs
-// from the card or the .idx; core::DataError for a .idx of another kind or tokens that are wider;
-// and the errors of find_tokens().
+// from the card or the .idx; core::DataError for a .idx of another kind or a placeholder
+// (lib/core/text/placeholder.h), or tokens that are wider; and the errors of find_tokens().
 std::vector<TokenRun> find_tokens_of_width(const std::string& path, std::int64_t file_bytes,
                                            const WidthSources& sources, const ReadAt& read);
 

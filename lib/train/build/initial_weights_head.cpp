@@ -2,15 +2,14 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/exchange/weights_classes.h"
 
 namespace scaletrain::train {
 namespace {
@@ -26,23 +25,6 @@ NamedTensors taken_head(const Run& run, const checkpoint::WeightReport& report,
   return head;
 }
 
-// For each class of `ours` its number in `theirs`; throws where one of them has a class that the
-// other has not.
-std::vector<std::int64_t> rows_by_name(const format::ClassNames& ours,
-                                       const format::ClassNames& theirs) {
-  try {
-    format::numbers_by_name(theirs.names, ours, theirs.owner);
-    return format::numbers_by_name(ours.names, theirs, ours.owner);
-  } catch (const core::DataError& error) {
-    throw core::CheckpointError(
-        error.place(), error.found(),
-        fmt::format(
-            "{} has {}: set /model/weights/new_head for other classes; where only the names "
-            "differ, \"allow_other\": [\"class_names\"] takes the head by class numbers",
-            ours.owner, format::shown_classes(ours.names)));
-  }
-}
-
 }  // namespace
 
 void match_head(const Run& run, const format::ClassNames& theirs,
@@ -52,7 +34,7 @@ void match_head(const Run& run, const format::ClassNames& theirs,
   if (head.empty() || ours.names.empty() || theirs.names.empty() || ours.names == theirs.names) {
     return;
   }
-  const std::vector<std::int64_t> by_name = rows_by_name(ours, theirs);
+  const std::vector<std::int64_t> by_name = exchange::match_classes(ours, theirs);
   // Names without a row: a sample of theirs is refused.
   if (std::ssize(by_name) > head.begin()->second.size(0)) return;
   const at::NoGradGuard no_grad;

@@ -92,6 +92,8 @@ TEST_CASE("a truncated, empty, missing or extra file is refused") {
   test::write_bytes(model, "");
   CHECK(error_of_verify(checkpoint) ==
         model.string() + ": has 0 bytes, its manifest says 7" + kVerifyRemedy);
+  test::write_bytes(model, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n");
+  CHECK(error_of_verify(checkpoint).starts_with(model.string() + ": is a git-lfs pointer"));
   fs::remove(model);
   CHECK(error_of_verify(checkpoint) == model.string() + ": is missing" + kVerifyRemedy);
   fs::create_symlink("state.json", model);

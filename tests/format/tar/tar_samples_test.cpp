@@ -112,6 +112,12 @@ TEST_CASE("a repeated member is refused") {
         "a.tar: 1.PNG: is there twice\n  names in a shard must differ: write it again");
 }
 
+TEST_CASE("a git-lfs pointer in place of a label is named") {
+  CHECK(samples_error(label("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n")) ==
+        "a.tar: k.cls: is a git-lfs pointer, not the file itself\n"
+        "  fetch the file: git lfs pull, in the repository that it is from");
+}
+
 TEST_CASE("a label is a whole number from 0 to 2^31 - 1 in text, or a list of them") {
   const std::string remedy =
       "\n  a label is a whole number from 0 to 2147483647 in text, or a list of them: [1, 5]";

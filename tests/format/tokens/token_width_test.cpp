@@ -123,6 +123,8 @@ TEST_CASE("an index that is not understood, and a file that stands in for the to
         "  tokens are read as int16, uint16 or int32 (types 3, 8 and 4): write them again");
   CHECK(width_of({.bytes = tokens_of(2), .index = std::string("TNTIDX\0\0", 8)})
             .starts_with("/d/t-000000.idx: is an index of fairseq"));
+  CHECK(width_of({.bytes = tokens_of(2), .index = "version https://git-lfs.github.com/spec/v1\n"})
+            .starts_with("/d/t-000000.idx: is a git-lfs pointer"));
   CHECK(width_of({.bytes = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"})
             .starts_with("/d/t-000000.bin: is a git-lfs pointer"));
 }

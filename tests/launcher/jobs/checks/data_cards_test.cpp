@@ -2,12 +2,31 @@
 
 #include <doctest/doctest.h>
 
+#include "lib/core/error.h"
 #include "tests/temporary_folder.h"
 
 using namespace scaletrain;  // NOLINT(google-build-using-namespace)
 namespace fs = std::filesystem;
 
-namespace {}  // namespace
+TEST_CASE("a git-lfs pointer or an HTML page in place of card.json is named, whatever set has it") {
+  const test::TemporaryFolder folder;
+  folder.write("shards/card.json", "{}");
+  folder.write("more/card.json", "{}");
+  folder.write("pictures/card.json", "<html>");
+  recipe::Data data;
+  recipe::Source of_shards, of_folder;
+  of_shards.shards = {folder.file("shards/a.tar"), "s3://bucket/b.tar", folder.file("more/c.tar")};
+  of_folder.folder = folder.file("pictures");
+  data.train.sources = {of_shards};
+  CHECK_NOTHROW(launcher::check_cards(data));
+  data.val = of_folder;
+  CHECK_THROWS_WITH_AS(launcher::check_cards(data),
+                       doctest::Contains("pictures/card.json: is an HTML page"), core::DataError);
+  data.val.reset();
+  folder.write("more/card.json", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n");
+  CHECK_THROWS_WITH_AS(launcher::check_cards(data),
+                       doctest::Contains("more/card.json: is a git-lfs pointer"), core::DataError);
+}
 
 TEST_CASE("the cards beside shards and folders are kept with the run, and old ones are not") {
   const test::TemporaryFolder folder;
