@@ -48,6 +48,14 @@ std::string title(const Json& status, int width, bool has_keys) {
   return text;
 }
 
+// The end of a run in words, without the step that the first line has.
+std::string reason(const Json& status) {
+  if (!status["why"].is_string()) return "";
+  const std::string why = core::printable(status["why"].get<std::string>());
+  const std::string step = "step " + status["step"].dump() + ", ";
+  return why.starts_with(step) ? why.substr(step.size()) : why;
+}
+
 // A curve below `heading`, its name and newest value; one line if there is no point.
 Lines chart(const std::string& heading, const Points& points, int width, int height,
             const observe::AxisText& y_text = nullptr) {
@@ -127,7 +135,7 @@ void add_sparkline(Lines& lines, const char* name, const Points& points, const s
   add_row(lines, name, value + "  " + observe::sparkline(values, room));
 }
 
-void add_times(Lines& lines, const RunCurves& curves) {
+void add_times(Lines& lines, const RunCurves& curves, int width) {
   constexpr double kLeastShare = 0.01;
   std::vector<std::pair<std::string, double>> rows = curves.rows;
   double sum = 0;
@@ -139,7 +147,10 @@ void add_times(Lines& lines, const RunCurves& curves) {
   std::string text;
   for (auto& [name, seconds] : rows) {
     std::replace(name.begin(), name.end(), '_', ' ');
-    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : "  ", name, 100 * seconds / sum);
+    const std::string one =
+        fmt::format("{}{} {:.0f} %", text.empty() ? "" : "  ", name, 100 * seconds / sum);
+    if (kLabel + 1 + static_cast<int>(text.size() + one.size()) > width) break;
+    text += one;
   }
   add_row(lines, "time", text);
 }
@@ -168,7 +179,7 @@ std::vector<std::string> watch_screen(const Json& status, const RunCurves& curve
                                       const std::vector<std::string>& last_lines, ScreenSize size,
                                       const WatchView& view) {
   Lines lines{title(status, size.width, view.has_keys)};
-  if (status["why"].is_string()) lines.push_back(core::printable(status["why"].get<std::string>()));
+  if (const std::string why = reason(status); !why.empty()) lines.push_back(why);
   for (std::string& line : charts(curves, size, view)) lines.push_back(std::move(line));
   if (!curves.lr.empty()) {
     add_sparkline(lines, "lr", curves.lr, fmt::format("{:.3g}", curves.lr.back().y), size.width);
@@ -177,7 +188,7 @@ std::vector<std::string> watch_screen(const Json& status, const RunCurves& curve
                               curves.counts_tokens ? "tokens" : "samples"),
                   size.width);
   }
-  add_times(lines, curves);
+  add_times(lines, curves, size.width);
   add_ranks(lines, status);
   const int room = std::max(size.height - static_cast<int>(lines.size()), 0);
   const int skipped = std::max(static_cast<int>(last_lines.size()) - room, 0);

@@ -55,6 +55,17 @@ TEST_CASE("the axis of a measure in percent has percent, and a language model ha
   CHECK(has_line(lines, "throughput   1144 tokens/s  "));
 }
 
+TEST_CASE("rows of the time that have no room are left out whole, and the step is named once") {
+  RunCurves curves = some_curves();
+  curves.rows = {{"exposed_communication", 1}, {"checkpoint_stall", 1}, {"host_to_device", 1}};
+  Json status = status_of("finished");
+  status["why"] = "step 84, epoch 10, test top-1 97.46 % at step 90";
+  const auto lines = watch_screen(status, curves, {}, {60, 30});
+  CHECK(lines.at(1) == "epoch 10, test top-1 97.46 % at step 90");
+  CHECK(std::find(lines.begin(), lines.end(), "time         exposed communication 33 %") !=
+        lines.end());
+}
+
 TEST_CASE("keys are named where there is room, and change the curve of the loss") {
   const WatchView keys{.has_keys = true};
   CHECK(watch_screen(status_of("running"), some_curves(), {}, {100, 30}, keys)
