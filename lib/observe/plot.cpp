@@ -127,7 +127,7 @@ std::string sparkline(const std::vector<double>& values, int width) {
 }
 
 std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int width, int height,
-                                    Scale x_axis) {
+                                    Scale x_axis, const AxisText& y_text) {
   std::vector<PlotPoint> drawn = finite(points);
   if (x_axis == Scale::kLogarithmic) {
     std::erase_if(drawn, [](const PlotPoint& point) { return point.x <= 0; });
@@ -143,7 +143,10 @@ std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int wi
   const auto [low, high] = std::minmax_element(
       drawn.begin(), drawn.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.y < b.y; });
   const double least = low->y, most = high->y;
-  const std::string top = fmt::format("{:.4g}", most), bottom = fmt::format("{:.4g}", least);
+  const auto text_of = [&](double value) {
+    return y_text ? y_text(value) : fmt::format("{:.4g}", value);
+  };
+  const std::string top = text_of(most), bottom = text_of(least);
   const std::size_t labels = std::max(top.size(), bottom.size());
   const int inside = std::max(width - static_cast<int>(labels) - 2, 1);
   Canvas canvas(inside, height);

@@ -121,18 +121,6 @@ void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems)
         tree, problems);
 }
 
-// Histograms need all parameters in full on rank 0.
-void check_histograms(const Recipe& recipe, const Node& tree, Problems& problems) {
-  const Log& log = recipe.log;
-  const Parallel& parallel = recipe.parallel;
-  const bool is_divided =
-      parallel.shard > 1 || parallel.pipeline > 1 || parallel.tensor > 1 || parallel.expert > 1;
-  if (!log.histograms || !is_divided) return;
-  problems.add(written_at(tree, {"log", "histograms"}), "/log/histograms",
-               "needs all parameters on rank 0, and /parallel divides them over ranks",
-               "leave it out, or train without parallel.shard, pipeline, tensor and expert");
-}
-
 // Input of a check, and the list that it adds mistakes to.
 struct Subject {
   const Recipe& recipe;
@@ -168,8 +156,6 @@ const std::vector<CheckGroup>& check_groups() {
          }},
         {{"/batch", "/parallel"},
          [](const Subject& s) { check(s.recipe.parallel, s.recipe.batch, s.tree, s.problems); }},
-        {{"/log", "/parallel"},
-         [](const Subject& s) { check_histograms(s.recipe, s.tree, s.problems); }},
         {{"/schedule"}, [](const Subject& s) { check(s.recipe.schedule, s.tree, s.problems); }},
         {{"/precision"}, [](const Subject& s) { check_device(s.recipe, s.tree, s.problems); }}}},
       {{kRoot, "/optimizer"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "lib/core/text/text.h"
@@ -29,6 +30,18 @@ typename ItemSource<Item>::Parse parse_with(std::optional<Item> (*parse)(const L
   };
 }
 
+// " (44 lost, 3 pictures lost)", or "" if nothing is missing. Items of the first file are those
+// that the line counts.
+std::string missing_text(const std::vector<Shortfall>& missing, std::string_view state) {
+  std::string text;
+  for (const Shortfall& one : missing) {
+    text += fmt::format(
+        "{}{} {}", text.empty() ? " (" : ", ",
+        one.is_first ? fmt::to_string(one.count) : core::counted(one.count, one.noun), state);
+  }
+  return text.empty() ? text : text + ")";
+}
+
 std::unique_ptr<Feed> tracker_feed(const ExporterRow& row, const ExportOptions& options,
                                    const Exports::Warn& warn) {
   auto delivery = std::make_unique<SinkDelivery<Exporter>>(
@@ -40,10 +53,12 @@ std::unique_ptr<Feed> tracker_feed(const ExporterRow& row, const ExportOptions& 
   delivery->follow<Record>({.file = options.run / "metrics.jsonl", .batch = row.batch},
                            parse_with(parse_record), &Exporter::write);
   if (row.shows_media) {
-    delivery->follow<Picture>({.file = options.run / "media" / "index.jsonl", .batch = kMediaBatch},
-                              parse_with(parse_picture), &Exporter::write_pictures);
-    delivery->follow<Histograms>({.file = options.run / "histograms.jsonl", .batch = kMediaBatch},
-                                 parse_with(parse_histograms), &Exporter::write_histograms);
+    delivery->follow<Picture>(
+        {.file = options.run / "media" / "index.jsonl", .batch = kMediaBatch, .noun = "picture"},
+        parse_with(parse_picture), &Exporter::write_pictures);
+    delivery->follow<Histograms>(
+        {.file = options.run / "histograms.jsonl", .batch = kMediaBatch, .noun = "histogram step"},
+        parse_with(parse_histograms), &Exporter::write_histograms);
   }
   return std::make_unique<Feed>(std::move(delivery));
 }
@@ -112,9 +127,7 @@ std::string Exports::line(const std::string& verb, const std::string& noun,
   for (const Slot& slot : slots) {
     count = std::max(count, slot.feed->delivery().count());
     names += (names.empty() ? "" : ", ") + slot.name;
-    if (const std::int64_t left = slot.feed->delivery().missing(); left > 0) {
-      names += fmt::format(" ({} {})", left, slot.resumes ? "unsent" : "lost");
-    }
+    names += missing_text(slot.feed->delivery().missing(), slot.resumes ? "unsent" : "lost");
   }
   return fmt::format("{} {} to {}", verb, core::counted(count, noun), names);
 }
@@ -129,13 +142,13 @@ std::vector<std::string> Exports::summary() const {
 std::vector<std::string> Exports::unsent() const {
   std::vector<std::string> names;
   for (const Slot& slot : trackers_) {
-    if (slot.resumes && slot.feed->delivery().missing() > 0) names.push_back(slot.name);
+    if (slot.resumes && !slot.feed->delivery().missing().empty()) names.push_back(slot.name);
   }
   return names;
 }
 
 bool Exports::lost_some() const {
-  const auto is_short = [](const Slot& slot) { return slot.feed->delivery().missing() > 0; };
+  const auto is_short = [](const Slot& slot) { return !slot.feed->delivery().missing().empty(); };
   return std::any_of(trackers_.begin(), trackers_.end(), is_short) ||
          std::any_of(receivers_.begin(), receivers_.end(), is_short);
 }

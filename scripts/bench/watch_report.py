@@ -3,7 +3,8 @@
 
     scripts/bench/watch_report.py [--steps 10000] [--rounds 5]
 
-Writes a run folder with one "train" record a step and a validation each 100 steps, as a resumed run has it, and prints
+Writes a run folder with a "train" and a "ledger" record a step and a validation each 100 steps, as a run of two
+attempts on two ranks has it, and prints
 the median and the longest time of each command, its CPU time, and the size of the page.
 """
 import argparse
@@ -30,6 +31,14 @@ def train(step):
             "time": 1.7e9 + 0.056 * step}
 
 
+def ledger(step):
+    rows = {"start_up": 0, "data_wait": 0.0013, "host_to_device": 0.0004, "forward": 0.018 + step % 5 / 1e4,
+            "backward": 0.031, "exposed_communication": 0.0011, "optimizer": 0.0024, "evaluation": 0,
+            "checkpoint_stall": 0, "other": 0.0003}
+    return {"event": "ledger", "attempt": int(step > 7000), "step": step, "rank": step % 2, "seconds": rows,
+            "mean": rows, "next_own": 0.053, "time": 1.7e9 + 0.056 * step}
+
+
 def evaluation(step):
     return {"event": "eval", "attempt": int(step > 7000), "split": "val", "step": step, "epoch": step // 100 - 1,
             "loss": 2 / math.sqrt(step), "top1": 1 - 2 / math.sqrt(step), "top5": 1.0, "count": 200, "skipped": 0,
@@ -43,10 +52,14 @@ def write_run(run, steps):
          "steps": steps, "output": str(run)}))
     records = []
     for step in range(1, steps + 1):
-        records.append(train(step))
+        records += [train(step), ledger(step)]
         if step % 100 == 0:
             records.append(evaluation(step))
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (run / "journal.jsonl").write_text("".join(json.dumps(event) + "\n" for event in (
+        {"format": 1, "event": "attempt_started", "attempt": 0, "ranks": 2, "nodes": 1, "time": 1.7e9},
+        {"event": "attempt_started", "attempt": 1, "ranks": 2, "nodes": 1, "time": 1.7e9 + 0.056 * 7000},
+        {"event": "finished", "attempt": 1, "step": steps, "time": 1.7e9 + 0.056 * steps})))
     (run / "finished.json").write_text(json.dumps({"step": steps, "epoch": steps // 100}))
 
 
@@ -66,7 +79,7 @@ def main():
         run, page = pathlib.Path(folder) / "long", pathlib.Path(folder) / "page.html"
         write_run(run, arguments.steps)
         for words in (["watch", "--once", "--width", "100", run], ["report", run, "-o", page], ["status", run],
-                      ["runs", folder], ["compare", run, run]):
+                      ["runs", folder], ["compare", run, run], ["explain", "run", run]):
             times, cpu_times = [], []
             for _ in range(arguments.rounds):
                 start, cpu_start = time.monotonic(), cpu_seconds()

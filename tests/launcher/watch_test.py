@@ -80,6 +80,10 @@ class Watch(RecipeTestCase):
             self.addCleanup(process.kill)
             wide = self.read_until(master, "\x1b[J")
             self.assertTrue(wide.startswith("\x1b[?1049h\x1b[?25l"), wide)
+            self.assertIn("q quit  s smooth  l log scale", wide)
+            os.write(master, b"s")
+            self.read_until(master, "loss  0.01  smoothed")
+            os.write(master, b"s")
             self.assertIn("val top-1  50.00 %", wide.split("\n")[1])  # beside the loss
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 60, 0, 0))
             process.send_signal(signal.SIGWINCH)

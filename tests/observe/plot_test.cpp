@@ -45,6 +45,14 @@ TEST_CASE("a chart has its rows, an axis row, and exactly the width that was ask
   CHECK(rows[5].ends_with("100"));
 }
 
+TEST_CASE("the y axis has the texts that the caller gives its values") {
+  const auto percent = [](double value) { return std::to_string(std::lround(100 * value)) + " %"; };
+  const auto rows = draw_chart({{1, 0.5}, {2, 1}}, 40, 3, Scale::kLinear, percent);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0].starts_with("100 % |"));
+  CHECK(rows[2].starts_with(" 50 % |"));
+}
+
 TEST_CASE("a chart draws rising values from the lower left to the upper right") {
   // Two columns of labels and a bar leave 13 columns: the first dot is the lowest of the last row.
   const std::vector<std::string> rows = draw_chart({{0, 0}, {1, 1}}, 16, 2);

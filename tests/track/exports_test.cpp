@@ -77,13 +77,29 @@ TEST_CASE("a picture that cannot be exported is a warning and counts as lost") {
             "{\"attempt\":0,\"step\":2,\"time\":101.5,\"histograms\":{\"weights/w\":"
             "{\"min\":0,\"max\":1,\"sum\":1,\"sum_squares\":1,\"counts\":[2]}}}\n");
   CHECK(run.run({"tensorboard", "csv"}) ==
-        Lines{"exported 2 records to tensorboard (1 lost), csv"});
+        Lines{"exported 2 records to tensorboard (1 picture lost), csv"});
   REQUIRE(run.warnings.size() == 1);
   CHECK(run.warnings[0].starts_with("export to tensorboard: "));
   const auto file = std::filesystem::directory_iterator(run.path / "export" / "tensorboard");
   const std::string events = run.read("export/tensorboard/" + file->path().filename().string());
   CHECK(events.find("a picture") != std::string::npos);
   CHECK(events.find("weights/w") != std::string::npos);
+}
+
+TEST_CASE("lost records, pictures and histograms are counted apart") {
+  Exported run;
+  run.write("export", "a file in the place of the folder");
+  run.write("media/right.png", "a picture");
+  run.write("media/index.jsonl",
+            "{\"name\":\"train/batch\",\"file\":\"right.png\",\"attempt\":0,\"step\":1,"
+            "\"time\":100.5,\"columns\":1,\"captions\":[]}\n");
+  const std::string step =
+      "{\"attempt\":0,\"step\":2,\"time\":101.5,\"histograms\":{\"weights/w\":"
+      "{\"min\":0,\"max\":1,\"sum\":1,\"sum_squares\":1,\"counts\":[2]}}}\n";
+  run.write("histograms.jsonl", step + step);
+  CHECK(run.run({"csv", "tensorboard"}) ==
+        Lines{"exported 2 records to csv (2 lost), "
+              "tensorboard (2 lost, 1 picture lost, 2 histogram steps lost)"});
 }
 
 TEST_CASE("events of this job are sent, or those that were chosen") {

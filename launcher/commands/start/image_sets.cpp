@@ -83,13 +83,15 @@ void count_class_folder(const fs::path& folder, FoundData& found) {
   found.side = median_side(std::move(sides));
 }
 
+// `pack` is a command that comes first, "" for none.
 void advise_validation(const std::string& pack, const std::string& data, FoundData& found) {
   if (!found.val.is_null()) return;
   const std::string set = core::shell_word(found.name + "-set");
-  found.remarks.push_back(fmt::format(
-      "There is no validation set. To make one: {}scaletrain data split {} --out {} --val 0.1 "
-      "--test 0.1, then scaletrain recipe new --data {}",
-      pack, data, set, set));
+  found.remarks.emplace_back("There is no validation set. To make one:");
+  if (!pack.empty()) found.remarks.push_back("  " + pack);
+  found.remarks.push_back(
+      fmt::format("  scaletrain data split {} --out {} --val 0.1 --test 0.1", data, set));
+  found.remarks.push_back("  scaletrain recipe new --data " + set);
 }
 
 // Class numbers of a sample.
@@ -202,9 +204,8 @@ FoundData fill_class_folder(const GivenData& given) {
   found.train = {{"folder", given.text}};
   count_class_folder(given.path, found);
   const std::string packed = core::shell_word(found.name + "-packed");
-  advise_validation(
-      fmt::format("scaletrain data pack {} {}, ", core::shell_word(given.text), packed), packed,
-      found);
+  advise_validation(fmt::format("scaletrain data pack {} {}", core::shell_word(given.text), packed),
+                    packed, found);
   return found;
 }
 

@@ -1,5 +1,6 @@
 #include "launcher/commands/watch/metrics_follower.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -22,14 +23,20 @@ void cut(Points& points, double step) {
   while (!points.empty() && points.back().x >= step) points.pop_back();
 }
 
-std::vector<std::pair<std::string, double>> rows_in(const Json& record) {
-  std::vector<std::pair<std::string, double>> rows;
+// Adds the rows of a ledger record to those of the records before.
+void add_rows(const Json& record, std::vector<std::pair<std::string, double>>& rows) {
   const auto seconds = record.find("seconds");
-  if (seconds == record.end() || !seconds->is_object()) return rows;
+  if (seconds == record.end() || !seconds->is_object()) return;
   for (const auto& row : seconds->items()) {
-    if (row.value().is_number()) rows.emplace_back(row.key(), row.value().get<double>());
+    if (!row.value().is_number()) continue;
+    const auto same = [&row](const auto& one) { return one.first == row.key(); };
+    const auto found = std::find_if(rows.begin(), rows.end(), same);
+    if (found == rows.end()) {
+      rows.emplace_back(row.key(), row.value().get<double>());
+    } else {
+      found->second += row.value().get<double>();
+    }
   }
-  return rows;
 }
 
 // The measures of an "eval" record stand between "epoch" and "count", the task's first one first.
@@ -59,17 +66,18 @@ void MetricsFollower::add(const Json& record) {
   if (const auto of = static_cast<std::int64_t>(attempt); of != curves_.attempt) {
     if (of < curves_.attempt) return;
     curves_.attempt = of;
-    for (Points* points :
-         {&curves_.loss, &curves_.lr, &curves_.samples_per_s, &curves_.validation}) {
+    for (Points* points : {&curves_.loss, &curves_.lr, &curves_.throughput, &curves_.validation}) {
       cut(*points, step);
     }
   }
   if (is_ledger) {
-    curves_.rows = rows_in(record);
+    add_rows(record, curves_.rows);
   } else if (is_train) {
     curves_.loss.push_back({step, number_or_nan(record, "loss")});
     curves_.lr.push_back({step, number_or_nan(record, "lr")});
-    curves_.samples_per_s.push_back({step, number_or_nan(record, "samples_per_s")});
+    curves_.counts_tokens = record.contains("tokens_per_s");
+    const char* const rate = curves_.counts_tokens ? "tokens_per_s" : "samples_per_s";
+    curves_.throughput.push_back({step, number_or_nan(record, rate)});
   } else if (const auto split = record.find("split"); split != record.end() && *split == "val") {
     if (curves_.measure.empty()) curves_.measure = first_measure(record);
     cut(curves_.validation, step);

@@ -15,10 +15,12 @@ namespace scaletrain::launcher {
 
 // Curves of the steps that count: a later attempt replaces the steps that it repeats.
 struct RunCurves {
-  std::vector<observe::PlotPoint> loss{}, lr{}, samples_per_s{};
+  std::vector<observe::PlotPoint> loss{}, lr{};
+  std::vector<observe::PlotPoint> throughput{};        // samples/s, or tokens/s
+  bool counts_tokens = false;                          // throughput of a language model
   std::vector<observe::PlotPoint> validation{};        // of split "val", first measure of the task
   std::string measure{};                               // name of that measure: "top1"
-  std::vector<std::pair<std::string, double>> rows{};  // of the newest ledger record, in seconds
+  std::vector<std::pair<std::string, double>> rows{};  // seconds of all ledger records
   std::int64_t attempt = -1;                           // newest one; -1: no record yet
 };
 

@@ -70,11 +70,12 @@ std::vector<std::string> last_log_lines(const fs::path& run, const Json& status)
   return lines;
 }
 
-std::vector<std::string> draw(const WatchArguments& arguments, MetricsFollower& metrics) {
+std::vector<std::string> draw(const WatchArguments& arguments, MetricsFollower& metrics,
+                              const WatchView& view = {}) {
   const Json status = run_status(arguments.run);
   metrics.read();
   return watch_screen(status, metrics.curves(), last_log_lines(arguments.run, status),
-                      screen_size(arguments));
+                      screen_size(arguments), view);
 }
 
 bool put(const std::string& text) {
@@ -99,8 +100,9 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Waits for a key, a resize or the next look at the run; false: a person wants to leave.
-  static bool wait(int signals, bool is_input) {
+  // Waits for a key, a resize or the next look at the run; false: a person wants to leave. Other
+  // keys change `view`.
+  static bool wait(int signals, bool is_input, WatchView& view) {
     std::array<pollfd, 2> watched{pollfd{signals, POLLIN, 0},
                                   pollfd{is_input ? STDIN_FILENO : -1, POLLIN, 0}};
     if (poll(watched.data(), watched.size(), kLookAgainMs) <= 0) return true;
@@ -111,7 +113,10 @@ class Terminal {
     }
     if (watched[1].revents == 0) return true;
     char key = 'q';  // the terminal has gone
-    return ::read(STDIN_FILENO, &key, 1) == 1 && key != 'q' && key != 'Q';
+    if (::read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q') return false;
+    if (key == 's') view.smooth = !view.smooth;
+    if (key == 'l') view.log_loss = !view.log_loss;
+    return true;
   }
   bool is_input() const { return is_input_; }
 
@@ -122,7 +127,8 @@ class Terminal {
 
 void watch_on_terminal(const WatchArguments& arguments) {
   MetricsFollower metrics(fs::path(arguments.run) / "metrics.jsonl");
-  std::vector<std::string> lines = draw(arguments, metrics);  // throws before the screen changes
+  WatchView view{.has_keys = isatty(STDIN_FILENO) == 1};
+  std::vector<std::string> lines = draw(arguments, metrics, view);  // throws before it is shown
   sigset_t handled;
   sigemptyset(&handled);
   for (const int signal : {SIGWINCH, SIGINT, SIGTERM, SIGHUP}) sigaddset(&handled, signal);
@@ -134,8 +140,8 @@ void watch_on_terminal(const WatchArguments& arguments) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       text += (i > 0 ? "\r\n" : "") + lines[i] + "\x1b[K";
     }
-    if (!put(text + "\x1b[J") || !Terminal::wait(signals.get(), terminal.is_input())) return;
-    lines = draw(arguments, metrics);
+    if (!put(text + "\x1b[J") || !Terminal::wait(signals.get(), terminal.is_input(), view)) return;
+    lines = draw(arguments, metrics, view);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "launcher/runs/run_results.h"
 #include "lib/core/printable.h"
@@ -24,8 +25,11 @@ constexpr int kMostChart = 12;         // rows
 constexpr int kRowsBesideCharts = 11;  // for everything else
 constexpr int kShownRanks = 4;
 constexpr int kLabel = 12;  // columns of a row's name
+constexpr double kSmoothing = 0.9;
+constexpr std::string_view kKeys = "q quit  s smooth  l log scale";
 
-std::string title(const Json& status) {
+// The first line: what the run does, and the keys if there is room for them.
+std::string title(const Json& status, int width, bool has_keys) {
   const Json& name = status["name"];
   std::string text = fmt::format("{}   {}", name.is_string() ? name.get<std::string>() : "a run",
                                  status["state"].get<std::string>());
@@ -37,20 +41,56 @@ std::string title(const Json& status) {
     text += "   left " + observe::format_duration(status["left_s"].get<double>());
   }
   if (status["restart"].is_number()) text += "   restarts " + status["restart"].dump();
-  return core::printable(text);
+  text = core::printable(text);
+  const int gap = width - observe::text_columns(text) - static_cast<int>(kKeys.size());
+  if (has_keys && gap >= 3)
+    text += std::string(static_cast<std::size_t>(gap), ' ') + std::string(kKeys);
+  return text;
+}
+
+// The end of a run in words, without the step that the first line has.
+std::string reason(const Json& status) {
+  if (!status["why"].is_string()) return "";
+  const std::string why = core::printable(status["why"].get<std::string>());
+  const std::string step = "step " + status["step"].dump() + ", ";
+  return why.starts_with(step) ? why.substr(step.size()) : why;
 }
 
 // A curve below `heading`, its name and newest value; one line if there is no point.
-Lines chart(const std::string& heading, const Points& points, int width, int height) {
+Lines chart(const std::string& heading, const Points& points, int width, int height,
+            const observe::AxisText& y_text = nullptr) {
   if (points.empty()) return {heading};
-  Lines lines = observe::draw_chart(points, width, height);
+  Lines lines = observe::draw_chart(points, width, height, observe::Scale::kLinear, y_text);
   lines.insert(lines.begin(), heading);
   return lines;
 }
 
-std::string loss_heading(const RunCurves& curves) {
+std::string loss_heading(const RunCurves& curves, const WatchView& view) {
   if (curves.loss.empty()) return "loss  no value yet";
-  return fmt::format("loss  {:.4g}", curves.loss.back().y);
+  return fmt::format("loss  {:.4g}{}{}", curves.loss.back().y, view.smooth ? "  smoothed" : "",
+                     view.log_loss ? "  log scale" : "");
+}
+
+// The exponential moving average of the finite values, corrected for its start.
+Points smoothed(const Points& points) {
+  Points result;
+  double sum = 0, weight = 0;
+  for (const observe::PlotPoint& point : points) {
+    if (!std::isfinite(point.y)) continue;
+    sum = kSmoothing * sum + point.y;
+    weight = kSmoothing * weight + 1;
+    result.push_back({point.x, sum / weight});
+  }
+  return result;
+}
+
+Lines loss_chart(const RunCurves& curves, const WatchView& view, int width, int height) {
+  Points points = view.smooth ? smoothed(curves.loss) : curves.loss;
+  if (!view.log_loss) return chart(loss_heading(curves, view), points, width, height);
+  std::erase_if(points, [](const observe::PlotPoint& point) { return !(point.y > 0); });
+  for (observe::PlotPoint& point : points) point.y = std::log10(point.y);
+  return chart(loss_heading(curves, view), points, width, height,
+               [](double value) { return fmt::format("{:.4g}", std::pow(10, value)); });
 }
 
 std::string validation_heading(const RunCurves& curves) {
@@ -68,14 +108,16 @@ Lines beside(const Lines& left, const Lines& right, int width) {
   return lines;
 }
 
-Lines charts(const RunCurves& curves, ScreenSize size) {
+Lines charts(const RunCurves& curves, ScreenSize size, const WatchView& view) {
   const bool is_wide = size.width >= kSideBySide;
   // Besides its rows a chart has a title and an axis.
   const int room = size.height - kRowsBesideCharts;
   const int rows = std::clamp(is_wide ? room : room / 2 - 2, kLeastChart, kMostChart);
   const int width = is_wide ? (size.width - 2) / 2 : size.width;
-  Lines loss = chart(loss_heading(curves), curves.loss, width, rows);
-  const Lines validation = chart(validation_heading(curves), curves.validation, width, rows);
+  Lines loss = loss_chart(curves, view, width, rows);
+  const Lines validation =
+      chart(validation_heading(curves), curves.validation, width, rows,
+            [&](double value) { return value_text("val_" + curves.measure, value); });
   if (is_wide) return beside(loss, validation, width);
   loss.insert(loss.end(), validation.begin(), validation.end());
   return loss;
@@ -93,7 +135,7 @@ void add_sparkline(Lines& lines, const char* name, const Points& points, const s
   add_row(lines, name, value + "  " + observe::sparkline(values, room));
 }
 
-void add_times(Lines& lines, const RunCurves& curves) {
+void add_times(Lines& lines, const RunCurves& curves, int width) {
   constexpr double kLeastShare = 0.01;
   std::vector<std::pair<std::string, double>> rows = curves.rows;
   double sum = 0;
@@ -105,7 +147,10 @@ void add_times(Lines& lines, const RunCurves& curves) {
   std::string text;
   for (auto& [name, seconds] : rows) {
     std::replace(name.begin(), name.end(), '_', ' ');
-    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : "  ", name, 100 * seconds / sum);
+    const std::string one =
+        fmt::format("{}{} {:.0f} %", text.empty() ? "" : "  ", name, 100 * seconds / sum);
+    if (kLabel + 1 + static_cast<int>(text.size() + one.size()) > width) break;
+    text += one;
   }
   add_row(lines, "time", text);
 }
@@ -131,16 +176,19 @@ void add_ranks(Lines& lines, const Json& status) {
 }  // namespace
 
 std::vector<std::string> watch_screen(const Json& status, const RunCurves& curves,
-                                      const std::vector<std::string>& last_lines, ScreenSize size) {
-  Lines lines{title(status)};
-  if (status["why"].is_string()) lines.push_back(core::printable(status["why"].get<std::string>()));
-  for (std::string& line : charts(curves, size)) lines.push_back(std::move(line));
+                                      const std::vector<std::string>& last_lines, ScreenSize size,
+                                      const WatchView& view) {
+  Lines lines{title(status, size.width, view.has_keys)};
+  if (const std::string why = reason(status); !why.empty()) lines.push_back(why);
+  for (std::string& line : charts(curves, size, view)) lines.push_back(std::move(line));
   if (!curves.lr.empty()) {
     add_sparkline(lines, "lr", curves.lr, fmt::format("{:.3g}", curves.lr.back().y), size.width);
-    add_sparkline(lines, "throughput", curves.samples_per_s,
-                  fmt::format("{:.0f} samples/s", curves.samples_per_s.back().y), size.width);
+    add_sparkline(lines, "throughput", curves.throughput,
+                  fmt::format("{:.0f} {}/s", curves.throughput.back().y,
+                              curves.counts_tokens ? "tokens" : "samples"),
+                  size.width);
   }
-  add_times(lines, curves);
+  add_times(lines, curves, size.width);
   add_ranks(lines, status);
   const int room = std::max(size.height - static_cast<int>(lines.size()), 0);
   const int skipped = std::max(static_cast<int>(last_lines.size()) - room, 0);

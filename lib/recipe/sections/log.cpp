@@ -73,7 +73,7 @@ TypePtr describe(Log& value) {
                       return duration(interval, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
                     }),
            "Interval of the histograms of weights and gradients in OUTPUT/histograms.jsonl, for "
-           "example {\"steps\": 100}. Needs all parameters on rank 0. Default: none.")
+           "example {\"steps\": 100}. Default: none.")
       .add("webhook", text(value.webhook, "a URL, or env:NAME"),
            "URL that gets each event of the run by a POST of JSON, for example "
            "\"env:SLACK_WEBHOOK_URL\" for the contents of an environment variable. Default: none.")

@@ -99,9 +99,13 @@ void Delivery::pause() {
 
 std::int64_t Delivery::count() const { return sources_.front()->count(); }
 
-std::int64_t Delivery::missing() const {
-  std::int64_t missing = 0;
-  for (const auto& source : sources_) missing += source->count() - source->written();
+std::vector<Shortfall> Delivery::missing() const {
+  std::vector<Shortfall> missing;
+  for (const auto& source : sources_) {
+    const std::int64_t left = source->count() - source->written();
+    const bool is_first = source == sources_.front();
+    if (left > 0) missing.push_back({source->noun(), left, is_first});
+  }
   return missing;
 }
 

@@ -25,6 +25,14 @@ struct DeliveryOptions {
   std::function<void(const std::string& line)> warn;  // called from the delivery's thread
 };
 
+// Items of a file that are not written.
+struct Shortfall {
+  std::string noun;  // of the file's SourceOptions
+  std::int64_t count = 0;
+  bool is_first = false;  // items of the first file, which count() counts
+  bool operator==(const Shortfall&) const = default;
+};
+
 class Delivery {
  public:
   explicit Delivery(DeliveryOptions options);
@@ -42,8 +50,8 @@ class Delivery {
   virtual int socket() const = 0;
   virtual void serve() = 0;
 
-  std::int64_t count() const;    // items of the first file, those included that were not read yet
-  std::int64_t missing() const;  // items of all files that are not written
+  std::int64_t count() const;  // items of the first file, those included that were not read yet
+  std::vector<Shortfall> missing() const;  // in the order of the files; {}: all was written
 
  protected:
   enum class Outcome { kDone, kFailed, kAgain };

@@ -11,6 +11,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,9 +20,10 @@
 namespace scaletrain::track {
 
 struct SourceOptions {
-  std::filesystem::path file;  // JSON Lines
-  std::uintmax_t from = 0;     // byte of the file where it begins
-  std::size_t batch = 1024;    // items of one write
+  std::filesystem::path file;   // JSON Lines
+  std::uintmax_t from = 0;      // byte of the file where it begins
+  std::size_t batch = 1024;     // items of one write
+  std::string noun = "record";  // name of an item, in summaries
 };
 
 class Source {
@@ -47,6 +49,7 @@ class Source {
   // Items of the file: those that were read, and those of lines that were not.
   std::int64_t count() const;
   std::int64_t written() const { return written_; }
+  const std::string& noun() const { return options_.noun; }
 
  protected:
   virtual std::int64_t add(const nlohmann::ordered_json& line) = 0;  // returns the line's items

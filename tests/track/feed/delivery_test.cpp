@@ -10,6 +10,7 @@
 namespace scaletrain::track {
 namespace {
 
+using Shortfalls = std::vector<Shortfall>;
 using Numbers = std::vector<int>;
 
 // A sink that fails as the test says, and the delivery of two files to it.
@@ -46,7 +47,8 @@ struct Delivered : test::TemporaryFolder {
       return line.contains("n") ? Numbers{line.at("n").get<int>()} : Numbers{};
     };
     delivery.follow<int>({.file = path / "a.jsonl", .batch = 2}, parse, &ListSink::write);
-    delivery.follow<int>({.file = path / "b.jsonl", .batch = 1}, parse, &ListSink::write_others);
+    delivery.follow<int>({.file = path / "b.jsonl", .batch = 1, .noun = "picture"}, parse,
+                         &ListSink::write_others);
   }
 
   void write_numbers(const Numbers& numbers, const std::string& name = "a.jsonl") const {
@@ -78,7 +80,7 @@ TEST_CASE("items are written in the order of the file, and counted") {
   run.delivery.pump(false);
   CHECK(run.taken == Numbers{1, 2, 3});
   CHECK(run.delivery.count() == 3);
-  CHECK(run.delivery.missing() == 0);
+  CHECK(run.delivery.missing().empty());
   CHECK(run.delivery.finish());
   CHECK(run.finished == 1);
   CHECK(run.warnings.empty());
@@ -93,7 +95,7 @@ TEST_CASE("items that a sink refuses are lost, with one warning, and later ones 
   run.write_numbers({1, 2, 3, 4});
   run.delivery.pump(false);
   CHECK(run.taken == Numbers{4});
-  CHECK(run.delivery.missing() == 3);
+  CHECK(run.delivery.missing() == Shortfalls{{"record", 3, true}});
   CHECK(run.delivery.count() == 4);
   CHECK(run.made == 1);
   CHECK(run.warnings ==
@@ -106,13 +108,13 @@ TEST_CASE("a sink that asks to try again gets the same items later, and nothing 
   run.write_numbers({1, 2, 3});
   run.delivery.pump(false);
   run.delivery.pump(false);  // within the pause: it is not asked
-  CHECK(run.delivery.missing() == 3);
+  CHECK(run.delivery.missing() == Shortfalls{{"record", 3, true}});
   CHECK_FALSE(run.delivery.finish());
   CHECK(run.delivery.count() == 3);  // one of them is not read yet
   run.mood = Delivered::Mood::kFine;
   run.drain();
   CHECK(run.taken == Numbers{1, 2, 3});
-  CHECK(run.delivery.missing() == 0);
+  CHECK(run.delivery.missing().empty());
   CHECK(run.warnings ==
         std::vector<std::string>{"export to list: the server: does not answer; it is tried again"});
 }
@@ -125,10 +127,10 @@ TEST_CASE("a delivery that keeps its items loses none by an error") {
   run.mood = Delivered::Mood::kFine;
   run.drain();
   CHECK(run.taken == Numbers{1});
-  CHECK(run.delivery.missing() == 0);
+  CHECK(run.delivery.missing().empty());
 }
 
-TEST_CASE("a second file has a write of its own, and what it lost is counted with the first") {
+TEST_CASE("a second file has a write of its own, and its items are counted apart") {
   Delivered run;
   run.write_numbers({1, 2, 3});
   run.write_numbers({4, 5}, "b.jsonl");
@@ -137,7 +139,7 @@ TEST_CASE("a second file has a write of its own, and what it lost is counted wit
   CHECK(run.taken.empty());
   CHECK(run.others == Numbers{4, 5});
   CHECK(run.delivery.count() == 3);
-  CHECK(run.delivery.missing() == 3);
+  CHECK(run.delivery.missing() == Shortfalls{{"record", 3, true}});
 }
 
 TEST_CASE("if the first file became shorter, all are delivered anew to a new sink") {
@@ -151,7 +153,7 @@ TEST_CASE("if the first file became shorter, all are delivered anew to a new sin
   CHECK(run.others == Numbers{4, 4});
   CHECK(run.made == 2);
   CHECK(run.delivery.count() == 1);
-  CHECK(run.delivery.missing() == 0);
+  CHECK(run.delivery.missing().empty());
 }
 
 TEST_CASE("if another file became shorter, it alone is read again") {

@@ -2,8 +2,10 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const COLORS = ["#3b82f6", "#e8710a", "#1a9850", "#c026d3", "#d62728", "#0d9488", "#8c6d31", "#7f7f7f"];
-  const PARTS = ["#8ab4f8", "#f9c97c", "#a8d5a2", "#e3a6e8", "#f2a3a0", "#c9ced4"];
+  const PARTS = ["#8ab4f8", "#f9c97c", "#a8d5a2", "#e3a6e8", "#f2a3a0", "#c9ced4", "#7fd1c7", "#d8c26a", "#b3a6f0",
+    "#f4b3d1", "#9fb8a0", "#d9a98a"];
   const runs = data.runs;
+  const partNames = [...new Set(runs.flatMap((run) => run.time_parts.map((part) => part.name)))];
   const settings = { smoothing: 0, axis: "step", log: false, shown: runs.map(() => true) };
   const charts = [];
 
@@ -24,6 +26,10 @@
   }
   function colorOf(number) {
     return COLORS[number % COLORS.length];
+  }
+  // A row of the time ledger has one colour in all runs.
+  function partColor(part) {
+    return PARTS[partNames.indexOf(part.name) % PARTS.length];
   }
   function colorKey(number) {
     return element("span", null, { class: "key", style: `background:${colorOf(number)}` });
@@ -191,10 +197,16 @@
     return runs.map((run, number) => ({ run, number, label: run.label, color: colorOf(number), steps: run.train.step,
       values: run.train[field].map((value) => (value === null || !scale ? value : value * scale)) }));
   }
-  function evalSeries(split, measure, suffix) {
+  function evalSeries(split, measure, suffix, scale) {
     return runs.map((run, number) => ({ run, number, color: colorOf(number), dashed: suffix !== "",
       label: run.label + suffix, curve: (run.eval[split] || {})[measure] })).filter((one) => one.curve).map(
-      (one) => ({ ...one, steps: one.curve.step, values: one.curve.value }));
+      (one) => ({ ...one, steps: one.curve.step,
+        values: one.curve.value.map((value) => (value === null || !scale ? value : value * scale)) }));
+  }
+  // True if the figures above show the measure in percent; its curve does too.
+  function isPercent(split, measure) {
+    const name = `${split}_${measure}`;
+    return runs.some((run) => run.results.some((one) => one.name === name && one.text.endsWith(" %")));
   }
 
   function drawCharts() {
@@ -211,7 +223,9 @@
     names.sort((a, b) => b.startsWith("val\n") - a.startsWith("val\n"));
     names.forEach((name, i) => {
       const [split, measure] = name.split("\n");
-      addChart(i === 0 ? "main-charts" : "small-charts", measures.get(name), evalSeries(split, measure, ""));
+      const percent = isPercent(split, measure);
+      addChart(i === 0 ? "main-charts" : "small-charts", measures.get(name) + (percent ? " (%)" : ""),
+        evalSeries(split, measure, "", percent ? 100 : 0));
     });
     addChart("small-charts", "learning rate", trainSeries("lr"));
     addChart("small-charts", "gradient norm", trainSeries("grad_norm"));
@@ -300,15 +314,15 @@
       if (total <= 0) return into("time", element("p", "No times were recorded.", { class: "faint" }));
       const bar = element("div", null, { class: "bar", role: "img",
         "aria-label": run.time_parts.map((part) => `${part.name} ${valueText(part.seconds)} s`).join(", ") });
-      run.time_parts.forEach((part, i) => {
+      run.time_parts.forEach((part) => {
         const share = 100 * part.seconds / total, fits = 3.6 * share > 7 * part.name.length;  // on a phone too
-        bar.append(element("span", fits ? part.name : "", { style: `width:${share}%;background:${PARTS[i % PARTS.length]}`,
+        bar.append(element("span", fits ? part.name : "", { style: `width:${share}%;background:${partColor(part)}`,
           title: `${part.name} ${share.toFixed(1)} %` }));
       });
       const text = element("p", null, { class: "faint" });
-      run.time_parts.forEach((part, i) => {
+      run.time_parts.forEach((part) => {
         const one = element("span", null, { class: "part" });
-        one.append(element("span", null, { class: "key", style: `background:${PARTS[i % PARTS.length]}` }),
+        one.append(element("span", null, { class: "key", style: `background:${partColor(part)}` }),
           `${part.name} ${(100 * part.seconds / total).toFixed(1)} %`);
         text.append(one, " ");
       });

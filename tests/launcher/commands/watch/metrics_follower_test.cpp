@@ -47,6 +47,22 @@ TEST_CASE("curves have the values of the records, and NaN for null") {
   CHECK(curves.rows[0].second == 0.25);
 }
 
+TEST_CASE("a language model's throughput is in tokens, and rows of the ledger are summed") {
+  Metrics run;
+  run.write("metrics.jsonl",
+            R"({"event":"train","attempt":0,"step":1,"samples_per_s":2,"tokens_per_s":2048}
+{"event":"ledger","attempt":0,"step":1,"seconds":{"forward":1,"backward":2}}
+{"event":"ledger","attempt":0,"step":2,"seconds":{"forward":1,"other":0.5}}
+)");
+  run.follower.read();
+  const RunCurves& curves = run.follower.curves();
+  CHECK(curves.counts_tokens);
+  REQUIRE(curves.throughput.size() == 1);
+  CHECK(curves.throughput[0].y == 2048);
+  CHECK(curves.rows == std::vector<std::pair<std::string, double>>{
+                           {"forward", 2}, {"backward", 2}, {"other", 0.5}});
+}
+
 TEST_CASE("appended lines are added once, and a line that is not whole waits for its end") {
   Metrics run;
   run.write("metrics.jsonl", kFirst + R"({"event":"train","attempt":0,"step":4,)");

@@ -21,7 +21,7 @@ RunCurves some_curves() {
   for (int step = 1; step <= 100; ++step) {
     curves.loss.push_back({static_cast<double>(step), 1.0 / step});
     curves.lr.push_back({static_cast<double>(step), 0.001});
-    curves.samples_per_s.push_back({static_cast<double>(step), 1144});
+    curves.throughput.push_back({static_cast<double>(step), 1144});
   }
   curves.validation = {{10, 0.5}, {100, 0.75}};
   curves.measure = "top1";
@@ -44,6 +44,44 @@ TEST_CASE("the screen names state, curves, throughput and where a step's time go
   CHECK(has_line(lines, "throughput   1144 samples/s  "));
   CHECK(has_line(lines, "time         backward 75 %  data wait 25 %"));
   CHECK(lines.back() == "a line");
+}
+
+TEST_CASE("the axis of a measure in percent has percent, and a language model has tokens/s") {
+  RunCurves curves = some_curves();
+  curves.counts_tokens = true;
+  const auto lines = watch_screen(status_of("running"), curves, {}, {60, 30});
+  CHECK(has_line(lines, "75.00 % |"));
+  CHECK(has_line(lines, "50.00 % |"));
+  CHECK(has_line(lines, "throughput   1144 tokens/s  "));
+}
+
+TEST_CASE("rows of the time that have no room are left out whole, and the step is named once") {
+  RunCurves curves = some_curves();
+  curves.rows = {{"exposed_communication", 1}, {"checkpoint_stall", 1}, {"host_to_device", 1}};
+  Json status = status_of("finished");
+  status["why"] = "step 84, epoch 10, test top-1 97.46 % at step 90";
+  const auto lines = watch_screen(status, curves, {}, {60, 30});
+  CHECK(lines.at(1) == "epoch 10, test top-1 97.46 % at step 90");
+  CHECK(std::find(lines.begin(), lines.end(), "time         exposed communication 33 %") !=
+        lines.end());
+}
+
+TEST_CASE("keys are named where there is room, and change the curve of the loss") {
+  const WatchView keys{.has_keys = true};
+  CHECK(watch_screen(status_of("running"), some_curves(), {}, {100, 30}, keys)
+            .at(0)
+            .ends_with("   q quit  s smooth  l log scale"));
+  CHECK_FALSE(watch_screen(status_of("running"), some_curves(), {}, {60, 30}, keys)
+                  .at(0)
+                  .ends_with("scale"));
+  const WatchView changed{.smooth = true, .log_loss = true};
+  const auto lines = watch_screen(status_of("running"), some_curves(), {}, {60, 30}, changed);
+  CHECK(lines.at(1) == "loss  0.01  smoothed  log scale");
+  CHECK(has_line(lines, "    1 |"));  // the first loss; the last one is a mean of several
+  CHECK_FALSE(has_line(lines, " 0.01 |"));
+  const auto log =
+      watch_screen(status_of("running"), some_curves(), {}, {60, 30}, {.log_loss = true});
+  CHECK(has_line(log, "0.01 |"));
 }
 
 TEST_CASE("no line is wider and no screen is higher than the terminal") {
