@@ -51,6 +51,16 @@ class StaticReducer : public c10d::Reducer {
                 /*bucket_bytes_cap_list=*/{}) {
     has_rebuilt_bucket_ = true;  // or else the Reducer records the order of arrival to rebuild them
   }
+
+  // Sets all gradients to zero, as views of the buckets. Backward adds to them in place.
+  void accumulate_in_buckets() {
+    for (Bucket& bucket : buckets_) {
+      bucket.gradients.zero_();
+      for (std::size_t i = 0; i < bucket.variables.size(); ++i) {
+        bucket.variables[i].mutable_grad() = bucket.bucket_views_in[i];
+      }
+    }
+  }
 };
 
 struct DataParallel::Impl {
@@ -59,6 +69,7 @@ struct DataParallel::Impl {
   GradientExchange exchange = {};
   BucketLayout layout = {};
   bool synchronize = true;
+  bool has_no_gradients = true;
   std::int64_t exchanged_bytes = 0;  // sent by the Reducer itself
   std::unique_ptr<Compression> compression = nullptr;
   std::unique_ptr<StaticReducer> reducer = nullptr;  // null with one rank
@@ -117,7 +128,13 @@ std::map<std::string, at::Tensor> DataParallel::own_state() {
   return impl_->compression ? impl_->compression->state() : std::map<std::string, at::Tensor>();
 }
 
-void DataParallel::begin_micro_step(bool synchronize) { impl_->synchronize = synchronize; }
+void DataParallel::begin_micro_step(bool synchronize) {
+  impl_->synchronize = synchronize;
+  const bool is_first = std::exchange(impl_->has_no_gradients, false);
+  const bool accumulates = !synchronize;
+  // Gradients outside the buckets would be in memory twice.
+  if (is_first && accumulates && impl_->reducer) impl_->reducer->accumulate_in_buckets();
+}
 
 void DataParallel::prepare_backward(const at::Tensor& loss) {
   // Without begin_micro_step(true) backward only accumulates (gradient accumulation).
@@ -131,11 +148,7 @@ void DataParallel::zero_grad() {
   for (units::NamedParameter& parameter : impl_->parameters) {
     parameter.tensor.mutable_grad().reset();
   }
-}
-
-core::GradientPeak DataParallel::gradient_peak(bool accumulates) const {
-  return core::bucketed_gradients(bytes_of(impl_->parameters), impl_->reducer != nullptr,
-                                  accumulates);
+  impl_->has_no_gradients = true;
 }
 
 BucketLayout DataParallel::layout() const { return impl_->layout; }

@@ -32,7 +32,9 @@ class DataParallel : public Placement {
   const std::vector<units::NamedParameter>& owned() const override;
   // Builds no Reducer if the group has one rank.
   void start(const BucketLayout& saved) override;
-  // Sets gradients to none, also on one rank: writing is cheaper than adding to zeros.
+  // Sets gradients to none, also on one rank: writing is cheaper than adding to zeros. With
+  // gradient accumulation begin_micro_step() sets them to zero, as views of the buckets, so that
+  // they are in memory once.
   void zero_grad() override;
   void begin_step(std::int64_t step) override;
   void begin_micro_step(bool synchronize) override;
@@ -40,7 +42,6 @@ class DataParallel : public Placement {
   void end_step(const at::Tensor& found_inf) override;
   std::int64_t exchanged_bytes() const override;
   std::map<std::string, at::Tensor> own_state() override;
-  core::GradientPeak gradient_peak(bool accumulates) const override;
   BucketLayout layout() const override;  // current layout
 
  private:

@@ -17,7 +17,7 @@ core::GradientPeak Placement::gradient_peak(bool /*accumulates*/) const {
   for (const units::NamedParameter& one : owned()) {
     bytes += static_cast<std::int64_t>(one.tensor.nbytes());
   }
-  return core::late_gradients(bytes, /*has_peers=*/false);
+  return core::bucketed_gradients(bytes);
 }
 
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,

@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <memory>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "lib/core/error.h"
 #include "lib/core/text/hash.h"
+#include "lib/units/memory_meter.h"
 #include "tests/dist/ranks.h"
 #include "tests/parallel/three_layers.h"
 
@@ -142,6 +144,33 @@ TEST_CASE("replicas that exchange weights now and then add up the gradients of t
       CHECK(results[rank].text == (every_step ? "15" : rank < 2 ? "5" : "25"));
     }
   }
+}
+
+TEST_CASE("gradients that accumulate are in memory once, and start from zero in each step") {
+  const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) -> std::string {
+    at::set_num_threads(1);
+    const auto parameters = make_parameters();
+    const auto meter = std::make_shared<units::MemoryMeter>(at::kCPU);
+    const units::MemoryWatch watch(meter);
+    Job job(env, parameters);
+    std::string first;
+    for (int step = 0; step < 3; ++step) {
+      job.parallel.zero_grad();
+      for (int number = 0; number < 3; ++number) {
+        micro_step(job.parallel, parameters, env.rank, number, number == 2);
+      }
+      const std::string now = digest(gradients(parameters));
+      if (step == 0) first = now;
+      if (now != first) return fmt::format("step {} has other gradients", step);
+    }
+    std::size_t bytes = 0;
+    for (const at::Tensor& parameter : parameters) bytes += parameter.nbytes();
+    // The buckets, a layer's gradient before it is added (a third), and small activations.
+    const double held = static_cast<double>(meter->peak().total()) / static_cast<double>(bytes);
+    job.mesh.end("end");
+    return held > 1 && held < 1.5 ? "once" : fmt::format("{} times", held);
+  });
+  for (const auto& result : results) CHECK(result.text == "once");
 }
 
 TEST_CASE("only the last micro-step of a step talks, once a bucket") {

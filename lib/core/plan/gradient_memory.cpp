@@ -73,9 +73,8 @@ class LastBackward {
 
 }  // namespace
 
-GradientPeak bucketed_gradients(std::int64_t bytes, bool has_peers, bool accumulates) {
-  const std::int64_t held = has_peers && accumulates ? 2 * bytes : bytes;
-  return {.backward = held, .exchange = bytes};
+GradientPeak bucketed_gradients(std::int64_t bytes) {
+  return {.backward = bytes, .exchange = bytes};
 }
 
 GradientPeak late_gradients(std::int64_t bytes, bool has_peers) {

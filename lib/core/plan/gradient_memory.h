@@ -21,9 +21,8 @@ struct GradientPeak {
   bool operator==(const GradientPeak&) const = default;
 };
 
-// Data parallel (DDP): `bytes` of gradients, averaged during backward if the rank has peers. With
-// gradient accumulation they are held twice: micro-batches add up outside the all-reduce buckets.
-GradientPeak bucketed_gradients(std::int64_t bytes, bool has_peers, bool accumulates);
+// Data parallel (DDP): `bytes` of gradients, which accumulate and are averaged in the buckets.
+GradientPeak bucketed_gradients(std::int64_t bytes);
 
 // Pipeline stages and experts: `bytes` of gradients, averaged after the last backward from a copy.
 GradientPeak late_gradients(std::int64_t bytes, bool has_peers);

@@ -27,10 +27,12 @@ constexpr std::array<std::pair<std::string_view, DelayPlace>, kDelayPlaces> kDel
      {"slow-evaluation", DelayPlace::kEvaluation},
      {"slow-checkpoint", DelayPlace::kCheckpoint}}};
 
-// Delays of this process, with the number of visits to each place.
+// Delays of this process, with the number of visits to each place and the time that was slept there
+// too long: a busy machine wakes a thread some milliseconds late.
 struct PlantedDelays {
   std::vector<PlantedDelay> own;
   std::array<std::atomic<std::int64_t>, kDelayPlaces> visits{};
+  std::array<std::atomic<std::int64_t>, kDelayPlaces> late_ns{};
 
   PlantedDelays() {
     const char* const rank = std::getenv("RANK");
@@ -41,6 +43,16 @@ struct PlantedDelays {
     }
   }
 };
+
+// Sleeps for `planned` less what earlier sleeps were too long by, so that many delays together last
+// as long as planned.
+void sleep_as_planned(std::chrono::nanoseconds planned, std::atomic<std::int64_t>& late_ns) {
+  const std::chrono::nanoseconds rest = planned - std::chrono::nanoseconds(late_ns.exchange(0));
+  const auto begin = std::chrono::steady_clock::now();
+  if (rest.count() > 0) std::this_thread::sleep_for(rest);
+  const std::chrono::nanoseconds slept = std::chrono::steady_clock::now() - begin;
+  late_ns += (slept - rest).count();
+}
 
 }  // namespace
 
@@ -83,10 +95,11 @@ std::optional<PlantedDelay> parse_delay(std::string_view fault) {
 void delay_if_planted(DelayPlace place) {
   static PlantedDelays delays;
   if (delays.own.empty()) return;
-  const std::int64_t visit = ++delays.visits[static_cast<std::size_t>(place)];
+  const auto slot = static_cast<std::size_t>(place);
+  const std::int64_t visit = ++delays.visits[slot];
   for (const PlantedDelay& delay : delays.own) {
     if (delay.place != place || visit < delay.first) continue;
-    std::this_thread::sleep_for(std::chrono::milliseconds(delay.milliseconds));
+    sleep_as_planned(std::chrono::milliseconds(delay.milliseconds), delays.late_ns[slot]);
   }
 }
 

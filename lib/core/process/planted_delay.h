@@ -11,7 +11,9 @@
 //   slow-checkpoint   in each checkpoint, while training waits for it
 //
 // The delay happens from the NUMBERth time on that a rank comes to the place, on any rank without
-// RANK. Faults are separated by ";", those of lib/train/rules/fault.h among them.
+// RANK. A sleep that a busy machine ends late shortens the next one at its place, so that together
+// they last as long as planned. Faults are separated by ";", those of lib/train/rules/fault.h among
+// them.
 #pragma once
 
 #include <cstddef>

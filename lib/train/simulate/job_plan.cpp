@@ -160,10 +160,9 @@ class Planner {
       }
       const std::vector<int> adding = ranks_that_add(core::kGradientAxes);
       if (adding.size() > 1) add_gradients(axis_of(adding), adding, trained_);
-      plan_.gradient_peak =
-          has(Axis::kPipe)
-              ? core::late_gradients(bytes_of(owned), adding.size() > 1)
-              : core::bucketed_gradients(bytes_of(owned), adding.size() > 1, micros_ > 1);
+      plan_.gradient_peak = has(Axis::kPipe)
+                                ? core::late_gradients(bytes_of(owned), adding.size() > 1)
+                                : core::bucketed_gradients(bytes_of(owned));
     }
     for (const NamedParameter& one : experts_) {
       owned.push_back(without_memory(one, one.tensor.sizes()));
