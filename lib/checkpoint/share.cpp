@@ -63,15 +63,6 @@ std::string name_of_part(const TensorFile& file, const std::vector<Replicated>& 
   return part_name(file.name, static_cast<int>(number), static_cast<int>(writers.size()));
 }
 
-units::Shard range_of(const units::Shard& full, const format::Portion& portion) {
-  if (portion.first == 0 && portion.last == full.tensor.numel()) return full;
-  units::Shard range = full;
-  range.tensor = full.tensor.detach().contiguous().view({-1}).narrow(0, portion.first,
-                                                                     portion.last - portion.first);
-  range.slices = {format::range_piece(full.shape, portion.first, portion.last)};
-  return range;
-}
-
 TensorFile owned_of(const TensorFile& file) {
   TensorFile own = file;
   std::erase_if(own.shards,
@@ -106,7 +97,9 @@ Contents share_of(const Contents& contents, int writer, int writers) {
       }
       for (const format::Portion& portion : portions[static_cast<std::size_t>(writer)]) {
         const Replicated& one = all[portion.tensor];
-        if (one.file == &file) own.shards.emplace(*one.name, range_of(*one.shard, portion));
+        if (one.file == &file) {
+          own.shards.emplace(*one.name, range_of(*one.shard, portion.first, portion.last));
+        }
       }
     }
   }

@@ -44,7 +44,6 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
       others.push_back(parameter);
       continue;
     }
-    if (parameter.shape.empty()) parameter.shape = parameter.tensor.sizes().vec();
     (place->second == mesh.experts().rank() ? own : elsewhere_).push_back(parameter);
   }
   others_ = make_placement(std::move(others), mesh, sharding, exchange);
@@ -59,8 +58,8 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
   const std::vector<NamedParameter> cut = counted_once(others_->parts());
   std::vector<NamedParameter> absent = elsewhere_;
   for (NamedParameter& one : absent) {
+    one.shard = units::Shard{.shape = one.shape()};
     one.tensor = at::empty({0}, one.tensor.options().requires_grad(false));
-    one.pieces.clear();
   }
   owned_ = in_order(parameters, {&owned, &own});
   parts_ = in_order(parameters, {&cut, &own, &absent});

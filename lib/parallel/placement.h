@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -75,7 +74,7 @@ class Placement {
   virtual std::int64_t exchanged_bytes() const { return 0; }
   // Rank-local state by name, such as error-feedback residuals. Not copies: writing to them
   // restores the state. Complete after start().
-  virtual std::map<std::string, at::Tensor> own_state() { return {}; }
+  virtual units::Shards own_state() { return {}; }
 
   // Peak memory of this rank's gradients. `accumulates`: a step has several micro-batches, or a
   // pipeline runs them. By default gradients of owned() are held once.

@@ -76,7 +76,8 @@ void Sharded::take_parts(ShardBlock& block, const std::vector<NamedParameter>& p
       slots.push_back({.name = parameter.name,
                        .begin = begin,
                        .elements = count,
-                       .rows = parameter.dimensions() > 1 ? 1 : 0});
+                       .rows = parameter.dimensions() > 1 ? 1 : 0,
+                       .shard = part.state(at::Tensor())});
     }
     on_gradient(parameter.tensor,
                 [this, &block, i](const at::Tensor& /*whole*/) { arrive(block, i); });

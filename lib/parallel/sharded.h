@@ -25,10 +25,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lib/parallel/copy_sums.h"
@@ -55,7 +53,7 @@ class Sharded : public Placement, public UnitHooks {
   void zero_grad() override;
   void begin_step(std::int64_t step) override { copies_.begin_step(step); }
   void end_step(const at::Tensor& found_inf) override { copies_.end_step(found_inf); }
-  std::map<std::string, at::Tensor> own_state() override { return copies_.state(); }
+  units::Shards own_state() override { return copies_.state(); }
   void begin_micro_step(bool synchronize) override;
   void begin_inputs() override;
   void begin_weights(bool last) override;

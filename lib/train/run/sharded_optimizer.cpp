@@ -33,7 +33,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Run& run) {
       trained_parts(run), run.mesh->group(core::Axis::kShard));
 }
 
-optim::Shards shards_of(const Run& run) {
+optim::ShardedParameters shards_of(const Run& run) {
   if (run.mesh->size(core::Axis::kShard) == 1) return {};
   return {.parts = trained_parts(run), .sum = [&run](const at::Tensor& values) {
             run.mesh->group(core::Axis::kShard).all_reduce_sum(values, "norms of units").wait();

@@ -179,8 +179,8 @@ class Planner {
       plan_.gradients += bytes_of(one.tensor);
       bytes[one.name] = bytes_of(one.tensor);
     }
-    for (const auto& [name, tensor] : make_optimizer(recipe_, std::move(owned))->state()) {
-      plan_.optimizer += bytes_of(tensor);
+    for (const auto& [name, shard] : make_optimizer(recipe_, std::move(owned))->state()) {
+      plan_.optimizer += bytes_of(shard.tensor);
     }
     const int averages = (recipe_.ema ? 1 : 0) + (recipe_.swa ? 1 : 0);
     plan_.averages = averages * plan_.parameters;

@@ -19,7 +19,7 @@ NamedTensors evaluated_tensors(const Run& run) {
   NamedTensors result = mean("buffers/", run.learner.buffers(), run.mesh->data());
   result.merge(run.learner.evaluation_weights());
   if (run.replicas->weights_differ()) {
-    result.merge(mean("model/", run.trained(), run.mesh->replicas()));
+    result.merge(mean("model/", local_tensors(run.trained()), run.mesh->replicas()));
   }
   return result;
 }
@@ -27,7 +27,7 @@ NamedTensors evaluated_tensors(const Run& run) {
 MeanInPlace::MeanInPlace(Run& run, const optim::Mean& mean)
     : run_(run), own_(values(held_tensors(run))) {
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : held_tensors(run)) tensor.copy_(mean.tensors().at(name));
+  for (const auto& [name, tensor] : held_tensors(run)) tensor.copy_(mean.state().at(name).tensor);
   run_.engine->weights_changed();
 }
 

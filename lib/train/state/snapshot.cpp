@@ -65,7 +65,7 @@ class Files {
   void add_mean(const optim::Mean& mean) {
     const std::string file = format::mean_file(mean.plan().name);
     const NamedTensors own = run_.buffers_of(mean);
-    units::Shards weights = state_shards(run_, shards_, mean.tensors());
+    units::Shards weights = mean.state();
     for (const auto& [name, tensor] : mean_over_ranks(run_.mesh->data(), own)) {
       weights.at(name).tensor = tensor;
     }
