@@ -113,7 +113,7 @@ std::int64_t DataParallel::exchanged_bytes() const {
   return impl_->compression ? impl_->compression->bytes() : impl_->exchanged_bytes;
 }
 
-units::Shards DataParallel::own_state() {
+units::Shards DataParallel::state() {
   return impl_->compression ? impl_->compression->state() : units::Shards();
 }
 

@@ -37,7 +37,7 @@ class DataParallel : public Placement {
   void prepare_backward(const at::Tensor& loss) override;
   void end_step(const at::Tensor& found_inf) override;
   std::int64_t exchanged_bytes() const override;
-  units::Shards own_state() override;
+  units::Shards state() override;
   core::GradientPeak gradient_peak(bool accumulates) const override;
   BucketLayout layout() const override;  // current layout
 

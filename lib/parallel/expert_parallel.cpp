@@ -35,7 +35,7 @@ std::vector<NamedParameter> in_order(
 }  // namespace
 
 ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                               const ExpertPlaces& places, const Sharding& sharding,
+                               const ExpertPlaces& places, const ShardingOptions& sharding,
                                const GradientExchange& exchange) {
   std::vector<NamedParameter> others, own;
   for (NamedParameter& parameter : parameters) {
@@ -55,7 +55,7 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
     return list;
   };
   const std::vector<NamedParameter> owned = counted_once(others_->owned());
-  const std::vector<NamedParameter> cut = counted_once(others_->parts());
+  const std::vector<NamedParameter> cut = counted_once(others_->sharded_parameters());
   std::vector<NamedParameter> absent = elsewhere_;
   for (NamedParameter& one : absent) {
     one.shard = units::Shard{.shape = one.shape()};

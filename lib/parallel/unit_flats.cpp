@@ -78,8 +78,8 @@ FlatRange part_of(const FlatSlot& slot, std::int64_t part, int rank) {
   return {first, last};
 }
 
-units::NamedParameter part_of_parameter(const units::NamedParameter& parameter, FlatRange range,
-                                        at::Tensor tensor) {
+units::NamedParameter shard_of_parameter(const units::NamedParameter& parameter, FlatRange range,
+                                         at::Tensor tensor) {
   units::NamedParameter part = parameter;
   part.shard = range_of(parameter.state(at::Tensor()), range.first, range.last);
   part.begin += range.first;

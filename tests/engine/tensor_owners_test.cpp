@@ -92,7 +92,7 @@ Outcome alone(const recipe::Optimizer& config) {
 
 std::vector<units::NamedParameter> trained(const parallel::Placement& placement) {
   std::vector<units::NamedParameter> result;
-  for (const units::NamedParameter& part : placement.parts()) {
+  for (const units::NamedParameter& part : placement.sharded_parameters()) {
     if (part.tensor.requires_grad()) result.push_back(part);
   }
   return result;

@@ -40,7 +40,7 @@ TEST_CASE("a rank owns its experts and all else, and one of a copy of the model 
     const auto model = parameters();
     ExpertParallel placement(model, mesh, kPlaces, {});
     std::string text = describe(placement.owned()) + "| ";
-    for (const units::NamedParameter& part : placement.parts()) {
+    for (const units::NamedParameter& part : placement.sharded_parameters()) {
       text += fmt::format("{} {} of {} ", part.name, part.tensor.numel(),
                           format::element_count(part.shape()));
     }
@@ -71,7 +71,7 @@ TEST_CASE("of an expert that is cut too each rank owns its part, and none of tho
     }
     ExpertParallel placement(model, mesh, kPlaces, {});
     std::string text;
-    for (const units::NamedParameter& part : placement.parts()) {
+    for (const units::NamedParameter& part : placement.sharded_parameters()) {
       text += fmt::format("{} {} of {} ", part.tensor.numel(), part.state().slices.size(),
                           format::element_count(part.shape()));
     }
@@ -211,10 +211,11 @@ TEST_CASE("what is no expert's is cut over ranks unit by unit, what is not train
     dist::Group world(env, at::kCPU, 30s);
     dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .shard = 2, .expert = 2}));
     const auto model = parameters({4, 8});
-    const Sharding sharding{.units = {{"gate", "expert.0", "expert.1", "table"}, {"head"}},
-                            .frozen = {{.name = "table", .tensor = at::ones({4, 8})}}};
+    const ShardingOptions sharding{.units = {{"gate", "expert.0", "expert.1", "table"}, {"head"}},
+                                   .frozen = {{.name = "table", .tensor = at::ones({4, 8})}}};
     ExpertParallel placement(model, mesh, kPlaces, sharding);
-    std::string text = describe(placement.owned()) + "| " + describe(placement.parts());
+    std::string text =
+        describe(placement.owned()) + "| " + describe(placement.sharded_parameters());
     placement.start({});
     UnitHooks& hooks = *placement.hooks();
     // Which of the gate and the head are there.

@@ -96,7 +96,7 @@ TEST_CASE("what is gathered as bf16 has a block of its own") {
 
 TEST_CASE("a part knows where it lies in the whole parameter") {
   const units::NamedParameter whole = parameter("a.weight", {3, 2});
-  const units::NamedParameter part = part_of_parameter(whole, {2, 5}, at::zeros({3}));
+  const units::NamedParameter part = shard_of_parameter(whole, {2, 5}, at::zeros({3}));
   CHECK(part.name == "a.weight");
   CHECK(part.shape() == std::vector<std::int64_t>{3, 2});
   CHECK(part.begin == 2);
@@ -111,7 +111,7 @@ TEST_CASE("a shard of a tensor-parallel shard has the slices that lie in it") {
   const format::Piece rest{.begin = {2, 0}, .size = {3, 4}, .first = 5, .last = 9};
   whole.shard = units::Shard{.shape = {5, 4}, .slices = {box, rest}};
   const auto pieces_of = [&](std::int64_t first, std::int64_t last) {
-    return part_of_parameter(whole, {first, last}, at::zeros({last - first})).state().slices;
+    return shard_of_parameter(whole, {first, last}, at::zeros({last - first})).state().slices;
   };
   const auto cut = [](format::Piece piece, std::int64_t first, std::int64_t last) {
     piece.first = first;

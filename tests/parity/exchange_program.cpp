@@ -50,7 +50,7 @@ void run(const recipe::Compress& compress, const std::string& input, const std::
   parallel::DataParallel placement(parameters, mesh, {.compress = compress, .seed = 3});
   placement.start({});
   Tensors result;
-  for (const auto& [name, shard] : placement.own_state()) {
+  for (const auto& [name, shard] : placement.state()) {
     result["own/" + name] = shard.tensor.clone();
   }
   std::map<std::string, std::vector<at::Tensor>> means;

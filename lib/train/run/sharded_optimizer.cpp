@@ -12,7 +12,7 @@ namespace {
 // With what other ranks have parts of alone.
 std::vector<units::NamedParameter> trained_parts(const Run& run) {
   std::vector<units::NamedParameter> trained;
-  for (const units::NamedParameter& part : run.placement->parts()) {
+  for (const units::NamedParameter& part : run.placement->sharded_parameters()) {
     if (part.tensor.requires_grad()) trained.push_back(part);
   }
   return trained;

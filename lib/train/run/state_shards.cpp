@@ -34,7 +34,7 @@ bool is_sharded(const Run& run) {
   using core::Axis;
   if (run.mesh->size(Axis::kShard) > 1 || run.mesh->size(Axis::kPipe) > 1) return true;
   if (run.replicas->traits().steps_alone && run.mesh->size(Axis::kTensor) > 1) return true;
-  return run.placement && !run.placement->parts().empty();
+  return run.placement && !run.placement->sharded_parameters().empty();
 }
 
 checkpoint::ReadBy read_by(const Run& run) {
@@ -47,7 +47,7 @@ Shards model_shards(const Run& run) {
   for (const auto& item : run.learner.model->named_parameters()) {
     place_in_stage(run, item.key(), result.at(item.key()));
   }
-  for (const units::NamedParameter& part : run.placement->parts()) {
+  for (const units::NamedParameter& part : run.placement->sharded_parameters()) {
     result[part.name] = part.state();
   }
   return result;

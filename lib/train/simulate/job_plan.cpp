@@ -243,7 +243,7 @@ class Planner {
   // Parts of blocks, and their exchanges.
   std::vector<NamedParameter> own_parts() {
     std::vector<NamedParameter> parameters = trained_;
-    parallel::Sharding sharding;
+    parallel::ShardingOptions sharding;
     const std::string& level = recipe_.parallel.shard_level;
     if (level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
     if (level == "gradients") sharding.level = parallel::ShardLevel::kGradients;

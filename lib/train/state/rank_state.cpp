@@ -42,7 +42,7 @@ Copies copies_of(const std::vector<std::int64_t>& mesh, std::int64_t expert, int
 // Returns all of this rank's state, as replica_state() does.
 units::Shards own_state(const Run& run) {
   units::Shards result = replica_state(run);
-  add_named("exchange/", run.placement->own_state(), result);
+  add_named("exchange/", run.placement->state(), result);
   return result;
 }
 
