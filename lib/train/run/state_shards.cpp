@@ -53,8 +53,6 @@ Shards model_shards(const Run& run) {
   return result;
 }
 
-NamedTensors held_tensors(const Run& run) { return local_tensors(model_shards(run)); }
-
 void set_owners(const Run& run, const Shards& model, Shards& state) {
   for (auto& [name, shard] : state) {
     const auto parameter = model.find(name.substr(name.rfind('/') + 1));
@@ -73,7 +71,7 @@ Shards optimizer_shards(const Run& run, const Shards& model, bool outer) {
 }
 
 void attribute_state(const Run& run, units::MemoryMeter& meter) {
-  meter.attribute(values(held_tensors(run)), units::MemoryKind::kParameters);
+  meter.attribute(values(local_tensors(model_shards(run))), units::MemoryKind::kParameters);
   meter.attribute(run.engine->gradients(), units::MemoryKind::kGradients);
   meter.attribute(values(local_tensors(run.learner.optimizer->state())),
                   units::MemoryKind::kOptimizer);

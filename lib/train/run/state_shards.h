@@ -20,8 +20,6 @@ checkpoint::ReadBy read_by(const Run& run);
 // Returns the parameters and buffers by name, without copying, also those that are not here. After
 // changing a tensor, call the engine's weights_changed().
 units::Shards model_shards(const Run& run);
-// Returns the local tensors of model_shards().
-NamedTensors held_tensors(const Run& run);
 
 // Sets the owner of each shard of state: "KIND/NAME" has that of the parameter NAME of `model`, all
 // other state the first rank that holds it.

@@ -25,9 +25,11 @@ NamedTensors evaluated_tensors(const Run& run) {
 }
 
 MeanInPlace::MeanInPlace(Run& run, const optim::Mean& mean)
-    : run_(run), own_(values(held_tensors(run))) {
+    : run_(run), own_(values(local_tensors(model_shards(run)))) {
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : held_tensors(run)) tensor.copy_(mean.state().at(name).tensor);
+  for (const auto& [name, tensor] : local_tensors(model_shards(run))) {
+    tensor.copy_(mean.state().at(name).tensor);
+  }
   run_.engine->weights_changed();
 }
 

@@ -18,7 +18,6 @@
 #include "lib/train/state/reshard.h"
 
 namespace scaletrain::train {
-
 namespace {
 
 void add_named(const std::string& prefix, const units::Shards& state, units::Shards& all) {
@@ -27,16 +26,12 @@ void add_named(const std::string& prefix, const units::Shards& state, units::Sha
   }
 }
 
-// Sizes of a mesh in state.json: {} means replicas only; axes missing at its end have size 1.
-struct Copies {
-  std::int64_t replicas = 1, contexts = 1;
-  bool operator==(const Copies&) const = default;
-};
-
-Copies copies_of(const std::vector<std::int64_t>& mesh, std::int64_t expert, int ranks) {
-  if (mesh.size() < 3) return {.replicas = ranks / expert};
-  const std::int64_t replicas = expert > 1 ? mesh[1] * mesh[2] / expert : mesh[1];
-  return {.replicas = replicas, .contexts = mesh.size() > 4 ? mesh[4] : 1};
+// Returns the number of replicas and of context-parallel ranks of a mesh in state.json: {} means
+// replicas only; axes missing at its end have size 1.
+std::pair<std::int64_t, std::int64_t> replicas_of(const std::vector<std::int64_t>& mesh,
+                                                  std::int64_t expert, int ranks) {
+  if (mesh.size() < 3) return {ranks / expert, 1};
+  return {expert > 1 ? mesh[1] * mesh[2] / expert : mesh[1], mesh.size() > 4 ? mesh[4] : 1};
 }
 
 // Returns all of this rank's state, as replica_state() does.
@@ -59,8 +54,8 @@ bool is_of_this_mesh(const Run& run) {
 bool fits(const Run& run) {
   if (!run.replicas->traits().steps_alone) return is_of_this_mesh(run);
   const core::MeshPlan& plan = run.mesh->plan();
-  return copies_of(run.state.mesh, run.state.expert, static_cast<int>(run.state.world_size)) ==
-         copies_of(mesh_numbers(plan), plan.experts(), plan.world_size());
+  return replicas_of(run.state.mesh, run.state.expert, static_cast<int>(run.state.world_size)) ==
+         replicas_of(mesh_numbers(plan), plan.experts(), plan.world_size());
 }
 
 void warn_of_lost_state(const Run& run, const std::string& why) {
@@ -107,9 +102,8 @@ void add_part(const Run& run, int rank, units::Shards own, checkpoint::Contents&
                              .shards = rows_of(run, rank, std::move(own), /*for_file=*/true),
                              .part = checkpoint::part_name(checkpoint::kRanksFile, rank, ranks)});
   if (rank != run.mesh->rank()) return;  // the bytes of all ranks are counted once
-  for (const auto& [name, shard] : file.shards) {
-    if (shard.is_here())
-      file.bytes_of_all += ranks * static_cast<std::int64_t>(shard.tensor.nbytes());
+  for (const auto& [name, tensor] : local_tensors(file.shards)) {
+    file.bytes_of_all += ranks * static_cast<std::int64_t>(tensor.nbytes());
   }
 }
 
@@ -130,17 +124,12 @@ void add_received_parts(const Run& run, checkpoint::Contents& contents) {
 // Gathers the state of all ranks, [ranks, ...], in rank 0's CPU memory, tensor by tensor: together
 // they are many times the model.
 NamedTensors gather_rank_state(Run& run) {
-  NamedTensors result;
-  const auto add = [&](NamedTensors gathered) {
-    for (auto& [name, all] : gathered) result.emplace(name, all.cpu());
-  };
   const local_sgd::ReplicaStates& states = run.replicas->states();
-  for (const auto& [name, tensor] : states.tensors) {
-    if (!name.starts_with("buffers/")) add(gather_of_replicas(*run.group, {{name, tensor}}));
-  }
-  if (!states.empty()) return result;
-  for (const auto& [name, shard] : own_state(run)) {
-    add(gather_ranks(*run.group, {{name, shard.tensor}}));
+  const auto gather = states.empty() ? gather_ranks : gather_of_replicas;
+  NamedTensors result;
+  for (const auto& one : states.empty() ? local_tensors(own_state(run)) : states.tensors) {
+    if (one.first.starts_with("buffers/")) continue;
+    for (const auto& [name, all] : gather(*run.group, {one})) result.emplace(name, all.cpu());
   }
   return result;
 }

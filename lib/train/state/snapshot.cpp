@@ -138,7 +138,7 @@ checkpoint::Contents snapshot(Run& run) {
 
 std::optional<format::TrainState> load_best_model(Run& run) {
   run.replicas->forget_states();  // they belong to another model
-  run.learner.end_training(held_tensors(run));
+  run.learner.end_training(local_tensors(model_shards(run)));
   const std::filesystem::path best =
       format::checkpoint_path(run.checkpoints(), run.state.best_step);
   std::optional<format::TrainState> at_hand;

@@ -71,7 +71,7 @@ std::string numbers_of(Run& run) {
   const auto say = [&text](const at::Tensor& tensor) {
     text += fmt::format("{} ", tensor.to(at::kDouble).sum().item<double>());
   };
-  for (const auto& [name, tensor] : held_tensors(run)) say(tensor);
+  for (const auto& [name, tensor] : local_tensors(model_shards(run))) say(tensor);
   for (const at::Tensor& tensor : run.learner.model->parameters()) {
     if (tensor.storage().nbytes() > 0) say(tensor);  // others come when they are needed
   }
@@ -303,7 +303,7 @@ TEST_CASE("each rank takes over what it has of the best model") {
            saves.save();
            saves.finish();
            run->mesh->world().barrier("saved");
-           for (const auto& [name, tensor] : held_tensors(*run)) tensor.fill_(7);
+           for (const auto& [name, tensor] : local_tensors(model_shards(*run))) tensor.fill_(7);
            run->engine->weights_changed();
            const bool has_changed = numbers_of(*run) != best;
            run->replicas = std::make_unique<OtherStates>();
