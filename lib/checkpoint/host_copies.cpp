@@ -64,14 +64,14 @@ units::Shards room_for(const units::Shards& shards, bool is_pinned) {
       at::empty({bytes + page}, at::TensorOptions(at::kByte).pinned_memory(is_pinned));
   if (!is_pinned) core::ask_for_huge_pages(bytes_of(memory));
   const auto address = reinterpret_cast<std::uintptr_t>(memory.const_data_ptr());
-  auto place = (page - static_cast<std::int64_t>(address % page)) % page;
+  auto offset = (page - static_cast<std::int64_t>(address % page)) % page;
   units::Shards room;
   for (const format::TensorInfo& info : order) {
     const at::Tensor& tensor = shards.at(info.name).tensor;
-    room[info.name].tensor = memory.narrow(0, place, info.end)
+    room[info.name].tensor = memory.narrow(0, offset, info.end)
                                  .view(tensor.scalar_type())
                                  .as_strided(tensor.sizes(), strides_of(tensor));
-    place += info.end;
+    offset += info.end;
   }
   return room;
 }
@@ -105,67 +105,47 @@ bool HostCopies::add_runs(const at::Tensor& tensor, const at::Tensor& copy) {
   return true;
 }
 
-void HostCopies::begin_with(const units::Shards& shards, units::Shards& copies) {
-  const bool is_pinned =
-      std::ranges::any_of(shards, [](const auto& one) { return one.second.tensor.is_cuda(); });
-  if (!all_fit(copies, shards, is_pinned)) {
-    copies.clear();  // before there is more
-    copies = room_for(shards, is_pinned);
-  }
-  for (const auto& [name, shard] : shards) {
-    units::Shard& copy = copies.at(name);
-    if (!add_runs(shard.tensor, copy.tensor)) {
-      copy.tensor.copy_(shard.tensor, /*non_blocking=*/true);
-    }
-    from_.push_back(shard.tensor);
-    copy.shape = shard.shape;
-    copy.slices = shard.slices;
-    copy.owned = shard.owned;
-  }
-}
-
-void HostCopies::forget_runs() {
+// Begins to copy the files of one kind, into the memory of the last snapshot if they fit.
+void HostCopies::begin_files(const Contents& contents, bool early) {
   runs_.clear();
   next_ = done_ = 0;
-}
-
-void HostCopies::begin_files(const Contents& contents, bool early) {
-  forget_runs();
   for (std::size_t i = 0; i < contents.files.size(); ++i) {
-    const TensorFile& file = contents.files[i];
-    if (is_early(file) != early) continue;
-    TensorFile& copy = copies_.files[i];
-    begin_with(file.shards, copy.shards);
-    copy.name = file.name;
-    copy.kind = file.kind;
-    copy.part = file.part;
-    copy.bytes_of_all = file.bytes_of_all;
+    if (is_early(contents.files[i]) != early) continue;
+    units::Shards room = std::exchange(copies_.files[i].shards, {});
+    const units::Shards& shards = contents.files[i].shards;
+    const bool is_pinned =
+        std::ranges::any_of(shards, [](const auto& one) { return one.second.tensor.is_cuda(); });
+    if (!all_fit(room, shards, is_pinned)) {
+      room.clear();  // before there is more
+      room = room_for(shards, is_pinned);
+    }
+    copies_.files[i] = contents.files[i];
+    for (auto& [name, copy] : copies_.files[i].shards) {
+      const at::Tensor tensor = std::exchange(copy.tensor, room.at(name).tensor);
+      if (!add_runs(tensor, copy.tensor)) copy.tensor.copy_(tensor, /*non_blocking=*/true);
+      from_.push_back(tensor);
+    }
   }
-}
-
-void HostCopies::copy_early(const Contents& contents) {
-  copies_.files.resize(contents.files.size());
-  begin_files(contents, /*early=*/true);
-  copy_all_runs();
-}
-
-void HostCopies::begin_late(const Contents& contents) {
-  begin_files(contents, /*early=*/false);
-  copies_.state = contents.state;
-  copies_.classes = contents.classes;
-  copies_.recipe = contents.recipe;
 }
 
 void HostCopies::begin(const Contents& contents) {
   const at::NoGradGuard no_grad;
+  copies_.files.resize(contents.files.size());
+  copies_.state = contents.state;
+  copies_.classes = contents.classes;
+  copies_.recipe = contents.recipe;
   begin_on(device_of(contents), contents);
   if (!contents.stands) finish();
 }
 
 void HostCopies::begin_on(at::Device device, const Contents& contents) {
+  const auto copy_early = [&] {
+    begin_files(contents, /*early=*/true);
+    copy_all_runs();
+  };
   if (device.is_cpu()) {
-    copy_early(contents);
-    return begin_late(contents);
+    copy_early();
+    return begin_files(contents, /*early=*/false);
   }
   const c10::impl::VirtualGuardImpl impl(device.type());
   const c10::Stream compute = impl.getStream(device);
@@ -174,10 +154,10 @@ void HostCopies::begin_on(at::Device device, const Contents& contents) {
   computed.record(compute);
   computed.block(copies);
   const c10::StreamGuard guard(copies);
-  copy_early(contents);  // queues it
+  copy_early();  // queues it
   early.record(copies);
   early.block(compute);
-  begin_late(contents);
+  begin_files(contents, /*early=*/false);
   arrived_.emplace(device.type());
   arrived_->record(copies);
 }

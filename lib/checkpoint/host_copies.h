@@ -39,12 +39,8 @@ class HostCopies {
   };
 
   void begin_on(at::Device device, const Contents& contents);
-  void begin_with(const units::Shards& shards, units::Shards& copies);
   void begin_files(const Contents& contents, bool early);
   bool add_runs(const at::Tensor& tensor, const at::Tensor& copy);
-  void forget_runs();
-  void copy_early(const Contents& contents);
-  void begin_late(const Contents& contents);
   void copy_runs();  // may be called from several threads
   void await_runs();
   void copy_all_runs();  // uses all ATen threads

@@ -2,8 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <map>
-#include <set>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,58 +17,45 @@ struct Replicated {
   const TensorFile* file;
   const std::string* name;
   const units::Shard* shard;
+};
 
-  std::int64_t element_bytes() const {
-    return static_cast<std::int64_t>(shard->tensor.element_size());
-  }
+// All of them, and the portions of each writer.
+struct Division {
+  std::vector<Replicated> tensors = {};
+  std::vector<std::vector<format::Portion>> portions = {};
 };
 
 bool is_divided(const TensorFile& file) {
   return file.part.empty() && file.kind != TensorFile::Kind::kPerRank;
 }
 
-std::vector<Replicated> replicated_of(const Contents& contents) {
-  std::vector<Replicated> all;
+Division divide(const Contents& contents, int writers) {
+  Division division;
+  std::vector<format::Extent> extents;
   for (const TensorFile& file : contents.files) {
     if (!is_divided(file)) continue;
-    for (const auto& [name, shard] : file.shards) all.push_back({&file, &name, &shard});
+    for (const auto& [name, shard] : file.shards) {
+      division.tensors.push_back({&file, &name, &shard});
+      extents.push_back({.elements = shard.tensor.numel(),
+                         .element_bytes = static_cast<std::int64_t>(shard.tensor.element_size())});
+    }
   }
-  return all;
-}
-
-using Portions = std::vector<std::vector<format::Portion>>;  // by writer
-
-Portions divide(const std::vector<Replicated>& all, int writers) {
-  std::vector<format::Extent> extents;
-  extents.reserve(all.size());
-  for (const Replicated& one : all) {
-    extents.push_back(
-        {.elements = one.shard->tensor.numel(), .element_bytes = one.element_bytes()});
-  }
-  return format::divide(extents, writers);
+  division.portions = format::divide(extents, writers);
+  return division;
 }
 
 // Returns the name of the writer's part of `file`; parts are numbered among the writers that have
 // one. A writer without a portion gets the first name and writes nothing.
-std::string name_of_part(const TensorFile& file, const std::vector<Replicated>& all,
-                         const Portions& portions, int writer) {
-  std::set<int> writers;
-  for (int one = 0; one < static_cast<int>(portions.size()); ++one) {
-    for (const format::Portion& portion : portions[static_cast<std::size_t>(one)]) {
-      if (all[portion.tensor].file == &file) writers.insert(one);
-    }
+std::string name_of_part(const TensorFile& file, const Division& division, int writer) {
+  int number = 0, count = 0;
+  for (int one = 0; one < static_cast<int>(division.portions.size()); ++one) {
+    const bool has_some = std::ranges::any_of(
+        division.portions[static_cast<std::size_t>(one)],
+        [&](const auto& portion) { return division.tensors[portion.tensor].file == &file; });
+    if (has_some && one < writer) ++number;
+    if (has_some) ++count;
   }
-  const auto number = std::distance(writers.begin(), writers.lower_bound(writer));
-  return part_name(file.name, static_cast<int>(number), static_cast<int>(writers.size()));
-}
-
-units::Shard range_of(const units::Shard& full, const format::Portion& portion) {
-  if (portion.first == 0 && portion.last == full.tensor.numel()) return full;
-  units::Shard range = full;
-  range.tensor = full.tensor.detach().contiguous().view({-1}).narrow(0, portion.first,
-                                                                     portion.last - portion.first);
-  range.slices = {format::range_piece(full.shape, portion.first, portion.last)};
-  return range;
+  return part_name(file.name, number, count);
 }
 
 TensorFile owned_of(const TensorFile& file) {
@@ -89,8 +75,7 @@ Contents share_of(const Contents& contents, int writer, int writers) {
     share.classes = contents.classes;
     share.recipe = contents.recipe;
   }
-  const std::vector<Replicated> all = replicated_of(contents);
-  const Portions portions = divide(all, writers);
+  const Division division = divide(contents, writers);
   for (const TensorFile& file : contents.files) {
     if (!file.part.empty()) {
       share.files.push_back(owned_of(file));
@@ -98,15 +83,17 @@ Contents share_of(const Contents& contents, int writer, int writers) {
       if (is_first) share.files.push_back(file);
     } else {
       TensorFile& own = share.files.emplace_back(TensorFile{
-          .name = file.name, .kind = file.kind, .part = name_of_part(file, all, portions, writer)});
+          .name = file.name, .kind = file.kind, .part = name_of_part(file, division, writer)});
       for (const auto& [name, shard] : file.shards) {
         own.bytes_of_all += static_cast<std::int64_t>(shard.tensor.nbytes());
         // No portion has tensors without elements, which the table must name too.
         if (is_first && shard.tensor.numel() == 0) own.shards.emplace(name, shard);
       }
-      for (const format::Portion& portion : portions[static_cast<std::size_t>(writer)]) {
-        const Replicated& one = all[portion.tensor];
-        if (one.file == &file) own.shards.emplace(*one.name, range_of(*one.shard, portion));
+      for (const format::Portion& portion : division.portions[static_cast<std::size_t>(writer)]) {
+        const Replicated& one = division.tensors[portion.tensor];
+        if (one.file == &file) {
+          own.shards.emplace(*one.name, range_of(*one.shard, portion.first, portion.last));
+        }
       }
     }
   }

@@ -53,35 +53,29 @@ std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
 
-HostTensors::HostTensors(const Tensors& tensors) {
+HostTensors::HostTensors(const units::Shards& shards) : shards_(shards) {
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : tensors) tensors_[name] = tensor.detach().cpu().contiguous();
-}
-
-HostTensors::HostTensors(const units::Shards& shards) : HostTensors(local_tensors(shards)) {
-  for (const auto& [name, shard] : shards) {
-    if (shard.is_here()) firsts_[name] = shard.slices.front().first;
-  }
+  std::erase_if(shards_, [](const auto& one) { return !one.second.is_here(); });
+  for (auto& [name, shard] : shards_) shard.tensor = shard.tensor.detach().cpu().contiguous();
 }
 
 std::int64_t HostTensors::bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [name, tensor] : tensors_) bytes += tensor.nbytes();
+  for (const auto& [name, shard] : shards_) bytes += shard.tensor.nbytes();
   return static_cast<std::int64_t>(bytes);
 }
 
 TensorSums HostTensors::sums() const {
   TensorSums sums;
-  for (const auto& [name, tensor] : tensors_) {
-    sums[name] = core::Xxh3().update(bytes_of(tensor)).hex();
+  for (const auto& [name, shard] : shards_) {
+    sums[name] = core::Xxh3().update(bytes_of(shard.tensor)).hex();
   }
   return sums;
 }
 
 HostTensors HostTensors::only(const std::set<std::string>& names) const {
   HostTensors some;
-  for (const std::string& name : names) some.tensors_[name] = tensors_.at(name);
-  some.firsts_ = firsts_;
+  for (const std::string& name : names) some.shards_[name] = shards_.at(name);
   some.refused_ = refused_;
   return some;
 }
@@ -93,13 +87,13 @@ void HostTensors::refuse(format::NotFinite what, std::int64_t step) {
 format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::path& path,
                                      std::optional<std::int64_t> step) const {
   std::vector<format::TensorInfo> described;
-  described.reserve(tensors_.size());
-  for (const auto& [name, tensor] : tensors_) {
+  described.reserve(shards_.size());
+  for (const auto& [name, shard] : shards_) {
     described.push_back({.name = name,
-                         .dtype = dtype_name(name, tensor.scalar_type()),
-                         .shape = tensor.sizes().vec(),
+                         .dtype = dtype_name(name, shard.tensor.scalar_type()),
+                         .shape = shard.tensor.sizes().vec(),
                          .begin = 0,
-                         .end = static_cast<std::int64_t>(tensor.nbytes())});
+                         .end = static_cast<std::int64_t>(shard.tensor.nbytes())});
   }
   std::map<std::string, std::string> metadata{{"format", "pt"}};
   if (step) metadata["step"] = std::to_string(*step);
@@ -110,7 +104,7 @@ format::FileEntry HostTensors::write(core::Disk& disk, const std::filesystem::pa
 
 // Piece by piece: what was checked is still in the processor's cache when it is hashed.
 void HostTensors::write(const format::TensorInfo& info, format::HashedFile& file) const {
-  const std::span<const std::byte> bytes = bytes_of(tensors_.at(info.name));
+  const std::span<const std::byte> bytes = bytes_of(shards_.at(info.name).tensor);
   for (std::span<const std::byte> left = bytes; !left.empty();) {
     const auto piece = left.first(std::min(kPiece, left.size()));
     if (refused_) check(info, bytes.size() - left.size(), piece);
@@ -123,9 +117,8 @@ void HostTensors::check(const format::TensorInfo& info, std::size_t begin,
                         std::span<const std::byte> piece) const {
   const auto found = format::find_not_finite(info.dtype, piece, refused_->what);
   if (!found) return;
-  const auto first = firsts_.find(info.name);
   const std::int64_t element = static_cast<std::int64_t>(begin) / format::dtype_bytes(info.dtype) +
-                               *found + (first == firsts_.end() ? 0 : first->second);
+                               *found + shards_.at(info.name).slices.front().first;
   throw core::DivergedError(
       fmt::format("step {}", refused_->step),
       fmt::format("the tensor \"{}\" is not finite at its element {}", info.name, element),

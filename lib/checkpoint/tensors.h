@@ -41,8 +41,7 @@ using Progress = std::function<void()>;
 // copied, so they must not change while this object lives.
 class HostTensors {
  public:
-  explicit HostTensors(const Tensors& tensors);
-  explicit HostTensors(const units::Shards& shards);  // local tensors of the shards
+  explicit HostTensors(const units::Shards& shards);  // local tensors of those that are here
 
   std::int64_t bytes() const;
   TensorSums sums() const;
@@ -65,8 +64,7 @@ class HostTensors {
   void check(const format::TensorInfo& info, std::size_t begin,
              std::span<const std::byte> piece) const;
 
-  Tensors tensors_;
-  std::map<std::string, std::int64_t> firsts_;  // first element of a shard in its full tensor
+  units::Shards shards_;
   std::optional<Refused> refused_;
 };
 

@@ -36,6 +36,13 @@ std::int64_t sum_of(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
+// True if the shard is not a range of the full parameter's elements.
+bool is_tensor_parallel(const NamedParameter& part) {
+  return part.shard && std::ranges::any_of(part.shard->slices, [&](const format::Piece& slice) {
+           return slice.size != part.shard->shape;
+         });
+}
+
 // Assigns the largest tensors first, each to the rank that owns the fewest elements.
 void choose_owners(std::vector<SharedTensor>& tensors, int ranks) {
   std::vector<std::size_t> order(tensors.size());
@@ -59,9 +66,10 @@ class TensorOwners : public optim::Optimizer {
     std::vector<NamedParameter> owned;
     for (SharedTensor& one : tensors_) {
       if (one.owner != ranks_.rank()) continue;
-      one.whole = at::empty(one.part.shape, one.part.tensor.options().requires_grad(false));
+      one.whole = at::empty(one.part.shape(), one.part.tensor.options().requires_grad(false));
       owned.push_back(one.part);
       owned.back().tensor = one.whole;
+      owned.back().shard.reset();
       owned.back().begin = 0;
     }
     inner_ = make(std::move(owned));
@@ -77,7 +85,7 @@ class TensorOwners : public optim::Optimizer {
     for (const SharedTensor& one : tensors_) {
       if (!one.whole.defined()) continue;
       parallel::take_memory(one.whole);
-      one.whole.mutable_grad() = at::empty(one.part.shape, one.whole.options());
+      one.whole.mutable_grad() = at::empty(one.whole.sizes(), one.whole.options());
     }
     const auto whole_weights = [](const SharedTensor& one) { return one.whole; };
     in_portions([&](std::size_t begin, std::size_t end) {
@@ -98,19 +106,18 @@ class TensorOwners : public optim::Optimizer {
   }
 
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> named = inner_->state();
+  units::Shards state() override {
+    units::Shards named = inner_->state();
+    for (const std::string& name : of_owners_) named.try_emplace(name);
     for (const SharedTensor& one : tensors_) {
       const auto names = own_weights_.find(one.part.name);
       if (names == own_weights_.end()) continue;
       for (const std::string& name : names->second) {
-        named.erase(name);
-        if (one.part.tensor.numel() > 0) named.emplace(name, one.part.tensor.detach());
+        named[name] = one.part.state();
       }
     }
     return named;
   }
-  std::set<std::string> whole_state() override { return whole_state_; }
   void resume_at(std::int64_t step) override { inner_->resume_at(step); }
   bool has_evaluation_weights() const override { return inner_->has_evaluation_weights(); }
 
@@ -144,7 +151,7 @@ class TensorOwners : public optim::Optimizer {
                                          dist::Group& ranks) {
     std::vector<SharedTensor> tensors;
     for (const NamedParameter& part : parts) {
-      if (!part.pieces.empty()) {
+      if (is_tensor_parallel(part)) {
         throw core::InternalError("an owner for each tensor",
                                   fmt::format("{} is cut in another way too", part.name));
       }
@@ -172,15 +179,15 @@ class TensorOwners : public optim::Optimizer {
 
   // Exchanges the names of per-parameter state tensors of all ranks: "=NAME" if the tensor is the
   // weights themselves, "+NAME" otherwise.
-  void share_names(const std::map<std::string, at::Tensor>& state) {
+  void share_names(const units::Shards& state) {
     std::set<const c10::StorageImpl*> wholes;
     for (const SharedTensor& one : tensors_) {
       if (one.whole.defined()) wholes.insert(one.whole.storage().unsafeGetStorageImpl());
     }
     std::string own;
-    for (const auto& [name, tensor] : state) {
+    for (const auto& [name, shard] : state) {
       if (name.find('/') == std::string::npos) continue;
-      const bool is_weight = wholes.contains(tensor.storage().unsafeGetStorageImpl());
+      const bool is_weight = wholes.contains(shard.tensor.storage().unsafeGetStorageImpl());
       own.append(is_weight ? "=" : "+").append(name).append("\n");
     }
     for (int rank = 0; rank < ranks_.world_size(); ++rank) {
@@ -191,7 +198,7 @@ class TensorOwners : public optim::Optimizer {
         if (line.front() == '=') {
           own_weights_[name.substr(name.find('/') + 1)].insert(name);
         } else {
-          whole_state_.insert(name);
+          of_owners_.insert(name);
         }
       }
     }
@@ -314,7 +321,7 @@ class TensorOwners : public optim::Optimizer {
 
   dist::Group& ranks_;
   std::vector<SharedTensor> tensors_;
-  std::set<std::string> whole_state_;
+  std::set<std::string> of_owners_;  // names of state that one of the ranks holds
   // State names, by parameter, of state that is the weights themselves.
   std::map<std::string, std::set<std::string>> own_weights_;
   std::unique_ptr<Optimizer> inner_;

@@ -12,8 +12,7 @@ namespace {
 constexpr std::int64_t kMessageElements = 8 << 20;  // 32 MiB of fp32
 
 std::int64_t whole_elements(const units::NamedParameter& parameter) {
-  return parameter.shape.empty() ? parameter.tensor.numel()
-                                 : format::element_count(parameter.shape);
+  return format::element_count(parameter.shape());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #include "lib/core/process/signals.h"
 #include "lib/local_sgd/membership.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::local_sgd {
 
@@ -64,7 +65,7 @@ class Replicas {
   void forget_states() { states_ = {}; }
 
   // Outer optimizer state by name. The tensors are not copies: writing to them restores the state.
-  virtual std::map<std::string, at::Tensor> state() const { return {}; }
+  virtual units::Shards state() const { return {}; }
   // Call before start() if state() was restored from a checkpoint.
   virtual void resume() {}
   // Call once before the first step, when all replicas have the same initial weights.

@@ -50,14 +50,14 @@ WeightSync::WeightSync(LocalSgdOptions options,
   }
 }
 
-std::map<std::string, at::Tensor> WeightSync::state() const {
-  std::map<std::string, at::Tensor> result;
+units::Shards WeightSync::state() const {
+  units::Shards result;
   for (const Part& part : parts_) {
     if (!part.outer.defined()) continue;
     const auto add = [&](const std::string& prefix, const at::Tensor& values) {
       visit_slices(part.parameters, values,
                    [&](const units::NamedParameter& parameter, const at::Tensor& value) {
-                     result.emplace(prefix + parameter.name, value);
+                     result.emplace(prefix + parameter.name, parameter.state(value));
                    });
     };
     add("outer_weights/", part.outer);

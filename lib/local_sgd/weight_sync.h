@@ -69,7 +69,7 @@ class WeightSync : public Replicas {
              const Fragments& fragments, dist::Mesh& mesh);
 
   // "outer_weights/PARAMETER" and "outer_momentum/PARAMETER", equal on all replicas.
-  std::map<std::string, at::Tensor> state() const override;
+  units::Shards state() const override;
   void resume() override;
   // Without resume() the weights become the outer weights.
   void start() override;

@@ -7,7 +7,6 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <set>
 #include <utility>
 
 #include "lib/core/philox.h"
@@ -59,15 +58,14 @@ class Bf16Weights : public Optimizer {
 
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
 
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> named = inner_->state();
+  units::Shards state() override {
+    units::Shards named = inner_->state();
     for (const Entry& entry : entries_) {
-      if (entry.lost.defined()) named.emplace("kahan/" + entry.parameter.name, entry.lost);
+      if (!entry.lost.defined()) continue;
+      named.emplace("kahan/" + entry.parameter.name, entry.parameter.state(entry.lost));
     }
     return named;
   }
-
-  std::set<std::string> whole_state() override { return inner_->whole_state(); }
 
   void resume_at(std::int64_t step) override {
     tried_ = step;

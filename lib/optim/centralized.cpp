@@ -4,7 +4,6 @@
 #include <ATen/ops/mean.h>
 
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "lib/optim/optimizer.h"
@@ -32,8 +31,7 @@ class Centralized : public Optimizer {
   }
 
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
-  std::map<std::string, at::Tensor> state() override { return inner_->state(); }
-  std::set<std::string> whole_state() override { return inner_->whole_state(); }
+  units::Shards state() override { return inner_->state(); }
   void resume_at(std::int64_t step) override { inner_->resume_at(step); }
   std::map<std::string, at::Tensor> evaluation_weights() override {
     return inner_->evaluation_weights();

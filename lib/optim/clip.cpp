@@ -13,7 +13,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace scaletrain::optim {
@@ -44,9 +43,9 @@ struct UnitRange {
 };
 
 UnitRange range_of(const units::NamedParameter& part, std::int64_t first) {
-  const std::int64_t elements =
-      std::accumulate(part.shape.begin(), part.shape.end(), std::int64_t{1}, std::multiplies<>());
-  const std::int64_t units = part.shape.size() <= 1 ? 1 : part.shape.front();
+  const std::vector<std::int64_t> shape = part.shape();
+  const std::int64_t elements = format::element_count(shape);
+  const std::int64_t units = shape.size() <= 1 ? 1 : shape.front();
   return {.part = &part,
           .first = first,
           .units = units,
@@ -94,7 +93,7 @@ void clip_grad_adaptive(const std::vector<units::NamedParameter>& parameters, do
   }
 }
 
-void clip_grad_adaptive(const Shards& shards, double factor) {
+void clip_grad_adaptive(const ShardedParameters& shards, double factor) {
   const at::NoGradGuard no_grad;
   std::vector<UnitRange> ranges;
   std::int64_t units = 0;
@@ -125,7 +124,8 @@ void clip_grad_adaptive(const Shards& shards, double factor) {
 }
 
 void clip(const recipe::Clip& limits, const std::vector<units::NamedParameter>& parameters,
-          const std::vector<at::Tensor>& gradients, const at::Tensor& norm, const Shards& shards) {
+          const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
+          const ShardedParameters& shards) {
   if (limits.norm) clip_grad_norm(gradients, norm, *limits.norm);
   if (limits.value) clip_grad_value(gradients, *limits.value);
   if (!limits.adaptive) return;

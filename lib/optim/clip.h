@@ -27,19 +27,19 @@ void clip_grad_adaptive(const std::vector<units::NamedParameter>& parameters, do
 
 // Local shards of sharded parameters, as ranges of their elements, in the same order on all ranks
 // of the sharding group.
-struct Shards {
+struct ShardedParameters {
   std::vector<units::NamedParameter> parts = {};
   std::function<void(const at::Tensor&)> sum = {};  // all-reduces a tensor over these ranks
 };
 // Adaptive clipping of sharded parameters: sums the squares of each unit over the ranks in one
 // all-reduce.
-void clip_grad_adaptive(const Shards& shards, double factor);
+void clip_grad_adaptive(const ShardedParameters& shards, double factor);
 
 // Clips as in the recipe. `norm` is that of all gradients of the model as one vector; `shards`
 // replace `parameters` if there are any.
 void clip(const recipe::Clip& limits, const std::vector<units::NamedParameter>& parameters,
           const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
-          const Shards& shards = {});
+          const ShardedParameters& shards = {});
 
 // Returns 1 if any of these 0-dim tensors is not finite, otherwise 0: a 0-dim float on their
 // device, for Optimizer::step(). Needs at least one tensor.

@@ -72,8 +72,8 @@ void ForeachOptimizer::set_weight_decay(double weight_decay) {
   for (ParameterGroup& group : groups_) group.follow_weight_decay(weight_decay);
 }
 
-std::map<std::string, at::Tensor> ForeachOptimizer::state() {
-  std::map<std::string, at::Tensor> named = numbers_;
+units::Shards ForeachOptimizer::state() {
+  units::Shards named = units::full_shards(numbers_);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
       groups_[i].name_state(kinds_[kind].name, states_[i][kind], named);

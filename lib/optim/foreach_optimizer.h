@@ -50,7 +50,7 @@ class ForeachOptimizer : public Optimizer {
   using Optimizer::step;
   void step(double lr, const std::optional<at::Tensor>& found_inf) final;
   void set_weight_decay(double weight_decay) final;
-  std::map<std::string, at::Tensor> state() override;
+  units::Shards state() override;
 
  protected:
   // kL2: adds decay * p to the gradient. kDecoupled: multiplies the parameter by 1 - lr * decay

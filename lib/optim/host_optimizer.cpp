@@ -79,10 +79,10 @@ struct Portion {
   }
 
   // State that aliases parameters refers to the model's, which are filled from a checkpoint.
-  std::map<std::string, at::Tensor> state() const {
-    std::map<std::string, at::Tensor> named = optimizer->state();
-    for (auto& [name, tensor] : named) {
-      if (const auto i = twin_under(tensor)) tensor = parameters[*i].tensor.detach();
+  units::Shards state() const {
+    units::Shards named = optimizer->state();
+    for (auto& [name, shard] : named) {
+      if (const auto i = twin_under(shard.tensor)) shard.tensor = parameters[*i].tensor.detach();
     }
     return named;
   }
@@ -90,8 +90,8 @@ struct Portion {
   // Returns the state tensors that do not alias a parameter.
   std::vector<at::Tensor> state_for_file() const {
     std::vector<at::Tensor> tensors;
-    for (const auto& [name, tensor] : optimizer->state()) {
-      if (!twin_under(tensor)) tensors.push_back(tensor);
+    for (const auto& [name, shard] : optimizer->state()) {
+      if (!twin_under(shard.tensor)) tensors.push_back(shard.tensor);
     }
     return tensors;
   }
@@ -215,18 +215,12 @@ class HostOptimizer : public Optimizer {
     for (const Portion& portion : portions_) portion.optimizer->set_weight_decay(weight_decay);
   }
 
-  std::map<std::string, at::Tensor> state() override {
+  units::Shards state() override {
     settle();
     if (file_) file_->finish();
-    std::map<std::string, at::Tensor> named;
+    units::Shards named;
     for (const Portion& portion : portions_) named.merge(portion.state());
     return named;
-  }
-
-  std::set<std::string> whole_state() override {
-    std::set<std::string> names;
-    for (const Portion& portion : portions_) names.merge(portion.optimizer->whole_state());
-    return names;
   }
 
   void resume_at(std::int64_t step) override {
@@ -250,9 +244,9 @@ class HostOptimizer : public Optimizer {
   // The numbers of the whole optimizer, which several portions have by the same name, are those of
   // the first one: a state that is filled in fills these, and the others follow.
   void link_numbers(const Portion& portion) {
-    for (const auto& [name, tensor] : portion.optimizer->state()) {
-      const auto [leader, is_first] = leaders_.emplace(name, tensor);
-      if (!is_first) numbers_.emplace_back(leader->second, tensor);
+    for (const auto& [name, shard] : portion.optimizer->state()) {
+      const auto [leader, is_first] = leaders_.emplace(name, shard.tensor);
+      if (!is_first) numbers_.emplace_back(leader->second, shard.tensor);
     }
   }
 

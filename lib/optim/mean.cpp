@@ -11,19 +11,25 @@
 
 namespace scaletrain::optim {
 
-Mean::Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model) : plan_(std::move(plan)) {
+Mean::Mean(MeanPlan plan, const units::Shards& model) : plan_(std::move(plan)), means_(model) {
   at::Device device = at::kCPU;
-  for (const auto& [name, tensor] : model) {
-    const at::Tensor& live = model_.emplace(name, tensor.detach()).first->second;
+  for (auto& [name, mean] : means_) {
+    if (!mean.is_here()) {
+      mean.tensor.reset();
+      continue;
+    }
+    const at::Tensor live = mean.tensor.detach();
     const bool widens =
         live.is_floating_point() && c10::elementSize(live.scalar_type()) < sizeof(float);
-    const at::Tensor copy = widens ? live.to(at::kFloat) : live.clone();
-    const at::Tensor& mean = means_.emplace(name, copy).first->second;
+    mean.tensor = widens ? live.to(at::kFloat) : live.clone();
     device = live.device();
-    if (!live.is_floating_point()) continue;
+    if (!live.is_floating_point()) {
+      copied_.emplace_back(live, mean.tensor);
+      continue;
+    }
     Moving& moving = moving_[device.type()];
     moving.model.push_back(live);
-    moving.means.push_back(mean);
+    moving.means.push_back(mean.tensor);
   }
   updates_ = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
 }
@@ -59,9 +65,7 @@ void Mean::update(std::int64_t step, const at::Tensor& found_inf) {
     const at::Tensor here = weight.to(first.device(), first.scalar_type());
     at::_foreach_lerp_(moving.means, values, std::vector<at::Tensor>(values.size(), here));
   }
-  for (const auto& [name, mean] : means_) {
-    if (!mean.is_floating_point()) mean.copy_(model_.at(name));
-  }
+  for (const auto& [live, copy] : copied_) copy.copy_(live);
   updates_.add_(taken);
 }
 

@@ -8,7 +8,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "lib/units/shard.h"
 
 namespace scaletrain::optim {
 
@@ -32,7 +35,7 @@ class Mean {
  public:
   // Averages `model` (parameters and buffers by name), which must outlive this object. Starts as a
   // copy, in fp32 for shorter floating-point dtypes.
-  Mean(MeanPlan plan, const std::map<std::string, at::Tensor>& model);
+  Mean(MeanPlan plan, const units::Shards& model);
 
   // Call after step `step` (from 0); updates if an update is due. If `found_inf` (as in
   // Optimizer::step()) is 1, nothing changes. Only queues work on a device; waits for tensors in
@@ -42,9 +45,10 @@ class Mean {
   bool is_due(std::int64_t step) const;
 
   const MeanPlan& plan() const { return plan_; }
-  // Returns the averages by the model's names; copying into them restores them.
-  const std::map<std::string, at::Tensor>& tensors() const { return means_; }
-  // Resumes after `updates` updates with the values in tensors().
+  // Returns the averages by the model's names, sharded as the model is; copying into them restores
+  // them.
+  const units::Shards& state() const { return means_; }
+  // Resumes after `updates` updates with the values in state().
   void restore(std::int64_t updates);
 
  private:
@@ -52,12 +56,13 @@ class Mean {
   at::Tensor share() const;
 
   MeanPlan plan_;
-  std::map<std::string, at::Tensor> model_, means_;
+  units::Shards means_;
   // Floating-point tensors, on the device and in host memory.
   struct Moving {
     std::vector<at::Tensor> model, means;
   };
   std::map<at::DeviceType, Moving> moving_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> copied_;  // others of the model, and their copies
   at::Tensor updates_;  // number of updates: a 0-dim double on the device of the last tensor
 };
 

@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -40,19 +39,16 @@ class Optimizer {
   // recipe with a weight_decay_end.
   virtual void set_weight_decay(double weight_decay) = 0;
 
-  // State tensors by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
-  // copying into them restores the state. Complete before the first step.
-  virtual std::map<std::string, at::Tensor> state() = 0;
+  // Returns the state by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
+  // copying into them restores the state. Complete before the first step. State that has the
+  // elements of its parameter is sharded as that is. All other state (block scales, bases, row
+  // averages) is unsharded, and complete on its rank. If one rank updates a full tensor for several
+  // ranks, each of them names the state of all; what it does not hold is not here.
+  virtual units::Shards state() = 0;
 
   // Call after filling state() from a checkpoint; `step`: number of steps before it, including
   // skipped ones.
   virtual void resume_at(std::int64_t /*step*/) {}
-
-  // Returns the names in state() of tensors that do not have one element for each element of the
-  // local parameter: block scales, bases, row averages. Each has its own shape and is complete on
-  // its rank. If one rank updates a full tensor for several ranks, each of them returns the names
-  // of all those ranks.
-  virtual std::set<std::string> whole_state() { return {}; }
 
   // Returns, by name and as new tensors, the weights for evaluation and saving that differ from the
   // training weights (schedule-free optimizers). All ranks that have parts of tensors call it at

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -38,8 +39,7 @@ at::Tensor gradient_of(const at::Tensor& parameter, const std::string& name) {
 }
 
 void ParameterGroup::add(const NamedParameter& parameter) {
-  names_.push_back(parameter.name);
-  parameters_.push_back(parameter.tensor);
+  parameters_.push_back(parameter);
   flat_parameters_.push_back(flat_view(parameter.tensor));
 }
 
@@ -47,10 +47,10 @@ std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters_.size());
   const at::AutoDispatchBelowADInplaceOrView no_graph;  // autograd would note every view
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    at::Tensor gradient = gradient_of(parameters_[i], names_[i]);
-    if (gradient.strides() != parameters_[i].strides()) {
-      gradient = at::empty_like(parameters_[i].detach()).copy_(gradient);
+  for (const NamedParameter& parameter : parameters_) {
+    at::Tensor gradient = gradient_of(parameter.tensor, parameter.name);
+    if (gradient.strides() != parameter.tensor.strides()) {
+      gradient = at::empty_like(parameter.tensor.detach()).copy_(gradient);
     }
     gradients.push_back(gradient.as_strided({gradient.numel()}, {1}));
   }
@@ -59,17 +59,18 @@ std::vector<at::Tensor> ParameterGroup::flat_gradients() const {
 
 GroupState ParameterGroup::make_state() const {
   GroupState state;
-  for (const at::Tensor& parameter : parameters_) {
-    state.tensors.push_back(at::zeros_like(parameter.detach()));
+  for (const NamedParameter& parameter : parameters_) {
+    state.tensors.push_back(at::zeros_like(parameter.tensor.detach()));
     state.flat.push_back(flat_view(state.tensors.back()));
   }
   return state;
 }
 
 void ParameterGroup::name_state(const char* kind, const GroupState& state,
-                                std::map<std::string, at::Tensor>& named) const {
+                                units::Shards& named) const {
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    named.emplace(fmt::format("{}/{}", kind, names_[i]), state.tensors[i]);
+    const NamedParameter& parameter = parameters_[i];
+    named.emplace(fmt::format("{}/{}", kind, parameter.name), parameter.state(state.tensors[i]));
   }
 }
 
@@ -84,9 +85,7 @@ bool follows_weight_decay(const recipe::Optimizer& config, const NamedParameter&
 
 void require_whole(const std::string& pointer, const std::vector<NamedParameter>& parameters) {
   for (const NamedParameter& parameter : parameters) {
-    if (parameter.shape.empty() || parameter.tensor.sizes() == at::IntArrayRef(parameter.shape)) {
-      continue;
-    }
+    if (parameter.tensor.sizes() == at::IntArrayRef(parameter.shape())) continue;
     throw core::RecipeError(
         pointer, fmt::format("needs whole tensors, and {} is cut among ranks", parameter.name),
         "use another one, or a layout that keeps tensors whole");

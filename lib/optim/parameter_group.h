@@ -6,7 +6,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -46,14 +45,13 @@ class ParameterGroup {
   // Returns a zero tensor for each parameter, in its layout.
   GroupState make_state() const;
   // Adds `state` to `named` under "KIND/PARAMETER".
-  void name_state(const char* kind, const GroupState& state,
-                  std::map<std::string, at::Tensor>& named) const;
+  void name_state(const char* kind, const GroupState& state, units::Shards& named) const;
 
  private:
   double weight_decay_, lr_scale_;
   bool follows_;
-  std::vector<std::string> names_;
-  std::vector<at::Tensor> parameters_, flat_parameters_;
+  std::vector<NamedParameter> parameters_;
+  std::vector<at::Tensor> flat_parameters_;
 };
 
 // Returns the weight decay of a parameter: its own if it has one; 0 for norms, biases and

@@ -19,21 +19,17 @@ TensorOptimizer::TensorOptimizer(const recipe::Optimizer& config,
   const at::Device device = device_of(parameters);
   steps_ = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
   for (const NamedParameter& parameter : parameters) {
-    Entry entry{.name = parameter.name,
-                .parameter = parameter.tensor,
-                .kinds = {},
-                .states = {},
-                .are_whole = {},
-                .weight_decay = weight_decay_of(config, parameter),
-                .lr_scale = parameter.lr_scale,
-                .follows = follows_weight_decay(config, parameter),
-                .begin = parameter.begin};
-    for (TensorState& state : make_states(parameter)) {
-      entry.kinds.push_back(std::move(state.kind));
-      entry.states.push_back(std::move(state.tensor));
-      entry.are_whole.push_back(state.is_whole);
+    Entry& entry = entries_.emplace_back(Entry{.parameter = parameter,
+                                               .states = {},
+                                               .named = {},
+                                               .weight_decay = weight_decay_of(config, parameter),
+                                               .follows = follows_weight_decay(config, parameter)});
+    for (const TensorState& state : make_states(parameter)) {
+      entry.states.push_back(state.tensor);
+      entry.named.emplace(fmt::format("{}/{}", state.kind, parameter.name),
+                          state.is_whole ? units::full_shard(state.tensor, parameter.counts)
+                                         : parameter.state(state.tensor));
     }
-    entries_.push_back(std::move(entry));
   }
 }
 
@@ -50,16 +46,16 @@ void TensorOptimizer::take_step(double lr, const std::optional<at::Tensor>& foun
   const at::NoGradGuard no_grad;
   const at::Tensor number = steps_ + 1;
   for (const Entry& entry : entries_) {
-    const at::Tensor parameter = entry.parameter.detach();
-    at::Tensor gradient = gradient_of(entry.parameter, entry.name);
+    const at::Tensor parameter = entry.parameter.tensor.detach();
+    at::Tensor gradient = gradient_of(entry.parameter.tensor, entry.parameter.name);
     const TensorStep whole{.parameter = parameter,
                            .gradient = gradient,
                            .states = entry.states,
                            .number = number,
                            .tried = tried_,
-                           .lr = lr * entry.lr_scale,
+                           .lr = lr * entry.parameter.lr_scale,
                            .weight_decay = entry.weight_decay,
-                           .begin = entry.begin};
+                           .begin = entry.parameter.begin};
     if (update_at_once(whole)) continue;
     std::vector<at::Tensor> changed, kept;
     at::Tensor left_out;
@@ -85,24 +81,10 @@ void TensorOptimizer::set_weight_decay(double weight_decay) {
   }
 }
 
-std::map<std::string, at::Tensor> TensorOptimizer::state() {
-  std::map<std::string, at::Tensor> named{{"step", steps_}};
-  for (const Entry& entry : entries_) {
-    for (std::size_t i = 0; i < entry.states.size(); ++i) {
-      named.emplace(fmt::format("{}/{}", entry.kinds[i], entry.name), entry.states[i]);
-    }
-  }
+units::Shards TensorOptimizer::state() {
+  units::Shards named{{"step", units::full_shard(steps_)}};
+  for (const Entry& entry : entries_) named.insert(entry.named.begin(), entry.named.end());
   return named;
-}
-
-std::set<std::string> TensorOptimizer::whole_state() {
-  std::set<std::string> names;
-  for (const Entry& entry : entries_) {
-    for (std::size_t i = 0; i < entry.states.size(); ++i) {
-      if (entry.are_whole[i]) names.insert(fmt::format("{}/{}", entry.kinds[i], entry.name));
-    }
-  }
-  return names;
 }
 
 }  // namespace scaletrain::optim

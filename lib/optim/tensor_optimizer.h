@@ -5,9 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +29,7 @@ struct TensorStep {
 struct TensorState {
   std::string kind;  // "exp_avg"
   at::Tensor tensor;
-  bool is_whole = false;  // its elements are not those of the parameter (Optimizer::whole_state())
+  bool is_whole = false;  // its elements are not those of the parameter: it is unsharded
 };
 
 class TensorOptimizer : public Optimizer {
@@ -39,8 +37,7 @@ class TensorOptimizer : public Optimizer {
   using Optimizer::step;
   void step(double lr, const std::optional<at::Tensor>& found_inf) final;
   void set_weight_decay(double weight_decay) final;
-  std::map<std::string, at::Tensor> state() final;
-  std::set<std::string> whole_state() final;
+  units::Shards state() final;
   void resume_at(std::int64_t step) final { tried_ = step; }
 
  protected:
@@ -65,14 +62,11 @@ class TensorOptimizer : public Optimizer {
   void take_step(double lr, const std::optional<at::Tensor>& found_inf);
 
   struct Entry {
-    std::string name;
-    at::Tensor parameter;
-    std::vector<std::string> kinds;
+    NamedParameter parameter;
     std::vector<at::Tensor> states;
-    std::vector<bool> are_whole;  // one flag for each state
-    double weight_decay, lr_scale;
+    units::Shards named;  // the states by their names in state()
+    double weight_decay;
     bool follows;  // its weight decay is what set_weight_decay() sets
-    std::int64_t begin;
   };
   std::vector<Entry> entries_;
   at::Tensor steps_;  // taken so far, a 0-dim double on the parameters' device

@@ -43,8 +43,6 @@ void CopySums::end_step(const at::Tensor& found_inf) {
   if (compression_) compression_->end_step(found_inf);
 }
 
-std::map<std::string, at::Tensor> CopySums::state() {
-  return compression_ ? compression_->state() : std::map<std::string, at::Tensor>();
-}
+units::Shards CopySums::state() { return compression_ ? compression_->state() : units::Shards(); }
 
 }  // namespace scaletrain::parallel

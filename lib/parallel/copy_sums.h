@@ -6,9 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "lib/dist/group.h"
@@ -35,7 +33,7 @@ class CopySums {
   // Compressed gradients are divided before the sum, so that fp16 does not overflow.
   int divisor() const { return compression_ ? 1 : shards_ * group_.world_size(); }
   std::int64_t bytes() const { return bytes_ + (compression_ ? compression_->bytes() : 0); }
-  std::map<std::string, at::Tensor> state();
+  units::Shards state();
 
  private:
   dist::Group& group_;

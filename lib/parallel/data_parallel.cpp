@@ -124,8 +124,8 @@ std::int64_t DataParallel::exchanged_bytes() const {
   return impl_->compression ? impl_->compression->bytes() : impl_->exchanged_bytes;
 }
 
-std::map<std::string, at::Tensor> DataParallel::own_state() {
-  return impl_->compression ? impl_->compression->state() : std::map<std::string, at::Tensor>();
+units::Shards DataParallel::state() {
+  return impl_->compression ? impl_->compression->state() : units::Shards();
 }
 
 void DataParallel::begin_micro_step(bool synchronize) {

@@ -14,9 +14,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "lib/parallel/placement.h"
@@ -41,7 +39,7 @@ class DataParallel : public Placement {
   void prepare_backward(const at::Tensor& loss) override;
   void end_step(const at::Tensor& found_inf) override;
   std::int64_t exchanged_bytes() const override;
-  std::map<std::string, at::Tensor> own_state() override;
+  units::Shards state() override;
   BucketLayout layout() const override;  // current layout
 
  private:

@@ -35,7 +35,7 @@ std::vector<NamedParameter> in_order(
 }  // namespace
 
 ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                               const ExpertPlaces& places, const Sharding& sharding,
+                               const ExpertPlaces& places, const ShardingOptions& sharding,
                                const GradientExchange& exchange) {
   std::vector<NamedParameter> others, own;
   for (NamedParameter& parameter : parameters) {
@@ -44,7 +44,6 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
       others.push_back(parameter);
       continue;
     }
-    if (parameter.shape.empty()) parameter.shape = parameter.tensor.sizes().vec();
     (place->second == mesh.experts().rank() ? own : elsewhere_).push_back(parameter);
   }
   others_ = make_placement(std::move(others), mesh, sharding, exchange);
@@ -56,11 +55,11 @@ ExpertParallel::ExpertParallel(std::vector<NamedParameter> parameters, const dis
     return list;
   };
   const std::vector<NamedParameter> owned = counted_once(others_->owned());
-  const std::vector<NamedParameter> cut = counted_once(others_->parts());
+  const std::vector<NamedParameter> cut = counted_once(others_->sharded_parameters());
   std::vector<NamedParameter> absent = elsewhere_;
   for (NamedParameter& one : absent) {
+    one.shard = units::Shard{.shape = one.shape()};
     one.tensor = at::empty({0}, one.tensor.options().requires_grad(false));
-    one.pieces.clear();
   }
   owned_ = in_order(parameters, {&owned, &own});
   parts_ = in_order(parameters, {&cut, &own, &absent});

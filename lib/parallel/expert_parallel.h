@@ -25,12 +25,12 @@ class ExpertParallel : public Placement, public UnitHooks {
  public:
   // `mesh` must have experts. Experts of other ranks have no memory after start().
   ExpertParallel(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
-                 const ExpertPlaces& places, const Sharding& sharding,
+                 const ExpertPlaces& places, const ShardingOptions& sharding,
                  const GradientExchange& exchange = {});
 
   const std::vector<units::NamedParameter>& owned() const override { return owned_; }
   // Includes the experts of other ranks, as tensors without elements.
-  const std::vector<units::NamedParameter>& parts() const override { return parts_; }
+  const std::vector<units::NamedParameter>& sharded_parameters() const override { return parts_; }
   void start(const BucketLayout& saved) override;
   void spread_ahead() override { others_->spread_ahead(); }
   void settle() override { others_->settle(); }

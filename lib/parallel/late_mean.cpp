@@ -55,9 +55,7 @@ void LateMean::end_step(const at::Tensor& found_inf) {
   if (compression_) compression_->end_step(found_inf);
 }
 
-std::map<std::string, at::Tensor> LateMean::state() {
-  return compression_ ? compression_->state() : std::map<std::string, at::Tensor>();
-}
+units::Shards LateMean::state() { return compression_ ? compression_->state() : units::Shards(); }
 
 core::GradientPeak LateMean::gradient_peak() const {
   std::int64_t bytes = 0;

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "lib/core/plan/gradient_memory.h"
@@ -31,7 +29,7 @@ class LateMean {
   // Collective. A parameter without a gradient on this rank gets zeros.
   void exchange();
   // Rank-local state of the compression by name; not copies.
-  std::map<std::string, at::Tensor> state();
+  units::Shards state();
   core::GradientPeak gradient_peak() const;
   // Bytes of gradients that this rank has sent so far.
   std::int64_t exchanged_bytes() const {

@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -32,17 +31,17 @@ class Placement {
   virtual const std::vector<units::NamedParameter>& owned() const = 0;
   // Local shards of the sharded parameters, trained or frozen, perhaps without elements; valid for
   // the whole run. Returns {} if every rank holds all parameters in full.
-  virtual const std::vector<units::NamedParameter>& parts() const;
+  virtual const std::vector<units::NamedParameter>& sharded_parameters() const;
 
   // Call once, before the first step, when all ranks have the same initial parameters. `saved`:
   // layout() of a checkpoint taken on as many ranks, or empty. After this call sharded parameters
-  // may be changed only through parts(). Throws core::CheckpointError unless `saved` names each
-  // parameter exactly once.
+  // may be changed only through sharded_parameters(). Throws core::CheckpointError unless `saved`
+  // names each parameter exactly once.
   virtual void start(const BucketLayout& saved) = 0;
   // Starts to all-gather updated parameters for the next forward. Call on all ranks after owned()
-  // or parts() have changed. The all-gathers may run until the next backward ends or settle(),
-  // which waits for them: until then do not change owned() or parts(), and run a micro-step on all
-  // ranks or on none.
+  // or sharded_parameters() have changed. The all-gathers may run until the next backward ends or
+  // settle(), which waits for them: until then do not change owned() or sharded_parameters(), and
+  // run a micro-step on all ranks or on none.
   virtual void spread_ahead() {}
   virtual void settle() {}
 
@@ -75,7 +74,7 @@ class Placement {
   virtual std::int64_t exchanged_bytes() const { return 0; }
   // Rank-local state by name, such as error-feedback residuals. Not copies: writing to them
   // restores the state. Complete after start().
-  virtual std::map<std::string, at::Tensor> own_state() { return {}; }
+  virtual units::Shards state() { return {}; }
 
   // Peak memory of this rank's gradients. `accumulates`: a step has several micro-batches, or a
   // pipeline runs them. By default gradients of owned() are held once.
@@ -89,7 +88,7 @@ class Placement {
 enum class ShardLevel { kOptimizer, kGradients, kParameters };
 
 // Settings of sharding, and facts about the model that its parameters do not show.
-struct Sharding {
+struct ShardingOptions {
   ShardLevel level = ShardLevel::kParameters;
   std::vector<std::vector<std::string>> units = {};  // names of each unit's tensors
   std::vector<bool> runs = {};                       // units that this rank runs; empty: all
@@ -131,7 +130,8 @@ struct GradientExchange {
 // `parameters`: the trained parameters of the model, full and equal on all ranks; with pipeline
 // parallelism those of this rank's stages. `mesh` must outlive the result.
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
-                                          const dist::Mesh& mesh, const Sharding& sharding = {},
+                                          const dist::Mesh& mesh,
+                                          const ShardingOptions& sharding = {},
                                           const GradientExchange& exchange = {});
 
 }  // namespace scaletrain::parallel

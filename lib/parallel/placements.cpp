@@ -7,7 +7,7 @@
 
 namespace scaletrain::parallel {
 
-const std::vector<units::NamedParameter>& Placement::parts() const {
+const std::vector<units::NamedParameter>& Placement::sharded_parameters() const {
   static const std::vector<units::NamedParameter> none;
   return none;
 }
@@ -21,7 +21,7 @@ core::GradientPeak Placement::gradient_peak(bool /*accumulates*/) const {
 }
 
 std::unique_ptr<Placement> make_placement(std::vector<units::NamedParameter> parameters,
-                                          const dist::Mesh& mesh, const Sharding& sharding,
+                                          const dist::Mesh& mesh, const ShardingOptions& sharding,
                                           const GradientExchange& exchange) {
   if (mesh.size(core::Axis::kShard) > 1) {
     return std::make_unique<Sharded>(std::move(parameters), mesh, sharding, exchange);

@@ -18,7 +18,7 @@ using units::MemoryPhase;
 using units::NamedParameter;
 
 Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
-                 const Sharding& sharding, const GradientExchange& exchange)
+                 const ShardingOptions& sharding, const GradientExchange& exchange)
     : mesh_(mesh),
       shards_(mesh.group(core::Axis::kShard)),
       copies_(exchange, mesh),
@@ -35,7 +35,7 @@ Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
   parts_.resize(parameters.size());
   for (FlatPlan& plan :
        plan_flats(parameters, sharding.units, shards_.world_size(), sharding.gathered_as_bf16)) {
-    ShardBlock& block = *blocks_.emplace_back(std::make_unique<ShardBlock>(
+    FlatBlock& block = *blocks_.emplace_back(std::make_unique<FlatBlock>(
         std::move(plan), parameters, shards_.world_size(), shards_.device()));
     block.number = blocks_.size() - 1;
     // Ignores units of other pipeline stages; a tensor tied with them is stored on both stages.
@@ -52,10 +52,10 @@ Sharded::Sharded(std::vector<NamedParameter> parameters, const dist::Mesh& mesh,
   }
 }
 
-void Sharded::take_parts(ShardBlock& block, const std::vector<NamedParameter>& parameters) {
+void Sharded::take_parts(FlatBlock& block, const std::vector<NamedParameter>& parameters) {
   const MemoryPhase phase(MemoryKind::kParameters);
   if (parts_on_host_) block.update = std::make_shared<units::HostUpdate>();
-  block.own = block.place_of(shards_.rank());
+  block.own = block.shard_of(shards_.rank());
   if (shards_parameters()) block.own = parts_gather_.copy_of(block.own);
   const std::int64_t first_here = block.plan.part * shards_.rank();
   std::vector<Slot> slots;  // a matrix's shard counts as one row
@@ -67,7 +67,7 @@ void Sharded::take_parts(ShardBlock& block, const std::vector<NamedParameter>& p
     const std::int64_t begin = count > 0 ? slot.begin + range.first - first_here : 0;
     const at::Tensor tensor = block.own.narrow(0, begin, count).detach();
     NamedParameter& part = parts_[slot.parameter];
-    part = part_of_parameter(parameter, range, tensor);
+    part = shard_of_parameter(parameter, range, tensor);
     part.on_host = block.update;
     if (!block.plan.is_trained) continue;
     part.tensor.requires_grad_(true);
@@ -76,7 +76,8 @@ void Sharded::take_parts(ShardBlock& block, const std::vector<NamedParameter>& p
       slots.push_back({.name = parameter.name,
                        .begin = begin,
                        .elements = count,
-                       .rows = parameter.dimensions() > 1 ? 1 : 0});
+                       .rows = parameter.dimensions() > 1 ? 1 : 0,
+                       .shard = part.state(at::Tensor())});
     }
     on_gradient(parameter.tensor,
                 [this, &block, i](const at::Tensor& /*whole*/) { arrive(block, i); });
@@ -88,7 +89,7 @@ void Sharded::start(const BucketLayout& /*saved*/) {
   if (!shards_parameters()) return;
   const at::NoGradGuard no_grad;
   for (const auto& block : blocks_) {
-    block->own.copy_(block->place_of(shards_.rank()));
+    block->own.copy_(block->shard_of(shards_.rank()));
     if (block->plan.is_bf16_when_gathered) block->narrow();
     give_memory_back(block->whole);
   }
@@ -104,7 +105,7 @@ void Sharded::begin_inputs() {
   half_ = Half::kInputs;
 }
 
-dist::Pending Sharded::gather(const ShardBlock& block) {
+dist::Pending Sharded::gather(const FlatBlock& block) {
   const at::NoGradGuard no_grad;
   const MemoryPhase phase(MemoryKind::kParameters);
   return parts_gather_.gather(block.whole, block.own, block.update.get());
@@ -114,7 +115,7 @@ void Sharded::unshard(std::size_t unit) {
   if (is_unsharded_[unit] || of_unit_[unit].empty()) return;
   const MemoryPhase phase(MemoryKind::kParameters);
   is_unsharded_[unit] = true;
-  for (ShardBlock* const block : of_unit_[unit]) {
+  for (FlatBlock* const block : of_unit_[unit]) {
     if (block->users++ > 0) continue;
     take_memory(block->whole);
     block->gathering = gather(*block);
@@ -127,7 +128,7 @@ void Sharded::unshard(std::size_t unit) {
 void Sharded::reshard(std::size_t unit) {
   if (!is_unsharded_[unit]) return;
   is_unsharded_[unit] = false;
-  for (ShardBlock* const block : of_unit_[unit]) {
+  for (FlatBlock* const block : of_unit_[unit]) {
     if (--block->users > 0) continue;
     std::exchange(block->gathering, dist::Pending()).wait();  // a prefetch that nobody entered
     give_memory_back(block->whole);
@@ -136,12 +137,12 @@ void Sharded::reshard(std::size_t unit) {
 
 void Sharded::enter(std::size_t unit, Pass pass) {
   if (!shards_parameters()) {
-    for (const ShardBlock* const block : of_unit_[unit]) ahead_.await(block->number);
+    for (const FlatBlock* const block : of_unit_[unit]) ahead_.await(block->number);
     return;
   }
   const at::NoGradGuard no_grad;
   unshard(unit);
-  for (ShardBlock* const block : of_unit_[unit]) {
+  for (FlatBlock* const block : of_unit_[unit]) {
     std::exchange(block->gathering, dist::Pending()).wait();
   }
   if (pass == Pass::kBackward) {
@@ -158,7 +159,7 @@ void Sharded::leave(std::size_t unit, Pass pass) {
       pass == Pass::kForward && unit + 1 == of_unit_.size() && mesh_.size(core::Axis::kPipe) == 1;
   if (shards_parameters() && !stays) reshard(unit);
   if (pass != Pass::kBackward || half_ == Half::kInputs) return;
-  for (ShardBlock* const block : of_unit_[unit]) {
+  for (FlatBlock* const block : of_unit_[unit]) {
     if (--block->units_to_come == 0) reduce(*block);
   }
 }
@@ -170,7 +171,7 @@ void Sharded::prepare_backward(const at::Tensor& /*loss*/) {
   }
 }
 
-void Sharded::arrive(ShardBlock& block, std::size_t slot) {
+void Sharded::arrive(FlatBlock& block, std::size_t slot) {
   const at::NoGradGuard no_grad;
   if (!block.has_gradient(slot)) return;  // the first half has left it to the second
   // In a first half gradients wait for the second half, so that one block of gradients exists at a
@@ -188,12 +189,12 @@ void Sharded::arrive(ShardBlock& block, std::size_t slot) {
 }
 
 // Waits for a reduce-scatter of this block first, as that reads `sums`.
-void Sharded::add(ShardBlock& block, std::size_t slot) {
+void Sharded::add(FlatBlock& block, std::size_t slot) {
   if (reducing_ && reducing_->block == &block) finish_reduce();
   block.add_gradient(slot);
 }
 
-void Sharded::close(ShardBlock* block) {
+void Sharded::close(FlatBlock* block) {
   if (block == nullptr) return;
   for (std::size_t slot = 0; slot < block->plan.slots.size(); ++slot) {
     if (!block->has_gradient(slot)) continue;
@@ -203,7 +204,7 @@ void Sharded::close(ShardBlock* block) {
   reduce(*block);
 }
 
-void Sharded::reduce(ShardBlock& block) {
+void Sharded::reduce(FlatBlock& block) {
   if (std::exchange(block.is_reduced, true) || !block.plan.is_trained) return;
   if (level_ == ShardLevel::kOptimizer && !synchronize_) return;  // the last micro-step does it
   finish_reduce();
@@ -220,7 +221,7 @@ void Sharded::reduce(ShardBlock& block) {
 // One reduce-scatter runs at a time, while the next block's gradients arrive.
 void Sharded::finish_reduce() {
   if (!reducing_) return;
-  ShardBlock& block = *reducing_->block;
+  FlatBlock& block = *reducing_->block;
   reducing_->pending.wait();
   block.drop_sums();
   if (block.gradient.defined()) {
@@ -232,7 +233,7 @@ void Sharded::finish_reduce() {
   if (synchronize_ && half_ == Half::kNone) add_to_copies(block);
 }
 
-void Sharded::add_to_copies(ShardBlock& block) {
+void Sharded::add_to_copies(FlatBlock& block) {
   if (block.plan.is_trained && !std::exchange(block.is_with_copies, true)) {
     copies_.start(block.number, block.gradient);
   }
@@ -278,7 +279,7 @@ void Sharded::give_gradients() {
     if (!block->plan.is_trained) continue;
     block->is_with_copies = false;
     block->gradient.mul_(1.0 / copies_.divisor());
-    for (const ShardBlock::Owned& one : block->owned) {
+    for (const FlatBlock::Owned& one : block->owned) {
       one.tensor.mutable_grad() = block->gradient.narrow(0, one.begin, one.tensor.numel());
     }
   }

@@ -25,17 +25,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lib/parallel/copy_sums.h"
+#include "lib/parallel/flat_block.h"
 #include "lib/parallel/gather_ahead.h"
 #include "lib/parallel/part_gather.h"
 #include "lib/parallel/placement.h"
-#include "lib/parallel/shard_block.h"
 
 namespace scaletrain::parallel {
 
@@ -44,10 +42,10 @@ class Sharded : public Placement, public UnitHooks {
   // Makes the parameters views of blocks without changing their values; the model must not run
   // after this object is destroyed.
   Sharded(std::vector<units::NamedParameter> parameters, const dist::Mesh& mesh,
-          const Sharding& sharding, const GradientExchange& exchange = {});
+          const ShardingOptions& sharding, const GradientExchange& exchange = {});
 
   const std::vector<units::NamedParameter>& owned() const override { return owned_; }
-  const std::vector<units::NamedParameter>& parts() const override { return parts_; }
+  const std::vector<units::NamedParameter>& sharded_parameters() const override { return parts_; }
   void start(const BucketLayout& saved) override;
   void spread_ahead() override { ahead_.start(); }
   void settle() override { ahead_.settle(); }
@@ -55,7 +53,7 @@ class Sharded : public Placement, public UnitHooks {
   void zero_grad() override;
   void begin_step(std::int64_t step) override { copies_.begin_step(step); }
   void end_step(const at::Tensor& found_inf) override { copies_.end_step(found_inf); }
-  std::map<std::string, at::Tensor> own_state() override { return copies_.state(); }
+  units::Shards state() override { return copies_.state(); }
   void begin_micro_step(bool synchronize) override;
   void begin_inputs() override;
   void begin_weights(bool last) override;
@@ -75,7 +73,7 @@ class Sharded : public Placement, public UnitHooks {
 
  private:
   struct Reducing {
-    ShardBlock* block;
+    FlatBlock* block;
     at::Tensor part;
     dist::Pending pending;
   };
@@ -84,17 +82,17 @@ class Sharded : public Placement, public UnitHooks {
 
   bool shards_parameters() const { return level_ == ShardLevel::kParameters; }
   // Creates this rank's shards of the block's parameters.
-  void take_parts(ShardBlock& block, const std::vector<units::NamedParameter>& parameters);
-  dist::Pending gather(const ShardBlock& block);  // starts the all-gather
-  void unshard(std::size_t unit);                 // starts the unit's all-gathers
+  void take_parts(FlatBlock& block, const std::vector<units::NamedParameter>& parameters);
+  dist::Pending gather(const FlatBlock& block);  // starts the all-gather
+  void unshard(std::size_t unit);                // starts the unit's all-gathers
   void reshard(std::size_t unit);
-  void arrive(ShardBlock& block, std::size_t slot);  // a gradient was computed
-  void add(ShardBlock& block, std::size_t slot);     // adds it to the block's sums
-  void close(ShardBlock* block);  // adds remaining gradients and reduces; null: no-op
-  void reduce(ShardBlock& block);
+  void arrive(FlatBlock& block, std::size_t slot);  // a gradient was computed
+  void add(FlatBlock& block, std::size_t slot);     // adds it to the block's sums
+  void close(FlatBlock* block);  // adds remaining gradients and reduces; null: no-op
+  void reduce(FlatBlock& block);
   void finish_reduce();
-  void add_to_copies(ShardBlock& block);  // starts the all-reduce over replicas
-  void give_gradients();                  // to the owned shards
+  void add_to_copies(FlatBlock& block);  // starts the all-reduce over replicas
+  void give_gradients();                 // to the owned shards
 
   std::vector<units::NamedParameter> owned_, parts_;
   std::size_t most_units_ = 0;
@@ -106,14 +104,14 @@ class Sharded : public Placement, public UnitHooks {
   bool parts_on_host_;
   PartGather parts_gather_;
   std::int64_t gradient_bytes_ = 0;  // sent so far
-  std::vector<std::unique_ptr<ShardBlock>> blocks_;
+  std::vector<std::unique_ptr<FlatBlock>> blocks_;
   GatherAhead ahead_;  // prefetch of blocks below kParameters, after an update
-  std::vector<std::vector<ShardBlock*>> of_unit_;
+  std::vector<std::vector<FlatBlock*>> of_unit_;
   std::vector<bool> is_unsharded_;  // by unit, at kParameters
   std::optional<Reducing> reducing_;
   bool synchronize_ = true;
   Half half_ = Half::kNone;
-  ShardBlock* arriving_ = nullptr;  // block that gradients of the second half arrive for
+  FlatBlock* arriving_ = nullptr;  // block that gradients of the second half arrive for
 };
 
 }  // namespace scaletrain::parallel

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,7 +30,7 @@ class StageParallel : public Placement {
   void begin_micro_step(bool /*synchronize*/) override {}
   void prepare_backward(const at::Tensor& /*loss*/) override {}
   void exchange_rest() override { mean_.exchange(); }
-  std::map<std::string, at::Tensor> own_state() override { return mean_.state(); }
+  units::Shards state() override { return mean_.state(); }
   std::int64_t exchanged_bytes() const override { return mean_.exchanged_bytes(); }
   core::GradientPeak gradient_peak(bool /*accumulates*/) const override {
     return mean_.gradient_peak();

@@ -15,24 +15,6 @@ std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-// Returns `count` elements from `first` on of consecutive pieces.
-std::vector<format::Piece> cut(const std::vector<format::Piece>& pieces, std::int64_t first,
-                               std::int64_t count) {
-  std::vector<format::Piece> result;
-  for (format::Piece piece : pieces) {
-    const std::int64_t has = piece.count();
-    const std::int64_t from = std::clamp(first, std::int64_t{0}, has);
-    const std::int64_t to = std::clamp(first + count, from, has);
-    if (to > from) {
-      piece.last = piece.first + to;
-      piece.first += from;
-      result.push_back(std::move(piece));
-    }
-    first -= has;
-  }
-  return result;
-}
-
 }  // namespace
 
 std::vector<FlatPlan> plan_flats(const std::vector<units::NamedParameter>& parameters,
@@ -96,12 +78,11 @@ FlatRange part_of(const FlatSlot& slot, std::int64_t part, int rank) {
   return {first, last};
 }
 
-units::NamedParameter part_of_parameter(const units::NamedParameter& parameter, FlatRange range,
-                                        at::Tensor tensor) {
+units::NamedParameter shard_of_parameter(const units::NamedParameter& parameter, FlatRange range,
+                                         at::Tensor tensor) {
   units::NamedParameter part = parameter;
-  if (part.shape.empty()) part.shape = parameter.tensor.sizes().vec();
+  part.shard = range_of(parameter.state(at::Tensor()), range.first, range.last);
   part.begin += range.first;
-  part.pieces = cut(parameter.pieces, range.first, range.last - range.first);
   part.tensor = std::move(tensor);
   return part;
 }

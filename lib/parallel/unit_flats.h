@@ -52,7 +52,7 @@ core::GradientBlock gradient_block(const FlatPlan& plan, int ranks);
 FlatRange part_of(const FlatSlot& slot, std::int64_t part, int rank);
 
 // Shard of `parameter`: `tensor` holds its elements from `range.first` on.
-units::NamedParameter part_of_parameter(const units::NamedParameter& parameter, FlatRange range,
-                                        at::Tensor tensor);
+units::NamedParameter shard_of_parameter(const units::NamedParameter& parameter, FlatRange range,
+                                         at::Tensor tensor);
 
 }  // namespace scaletrain::parallel

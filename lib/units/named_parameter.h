@@ -4,12 +4,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "lib/format/checkpoint/piece.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::units {
 
@@ -18,13 +20,11 @@ class HostUpdate;
 struct NamedParameter {
   std::string name;   // name of the full parameter in the model
   at::Tensor tensor;  // its .grad() holds the gradient
-  // Shape of the full parameter, and the row-major index of its element where `tensor` begins;
-  // without a shape `tensor` is the full parameter.
-  std::vector<std::int64_t> shape = {};
+  // The shard that `tensor` is, described without a tensor; nullopt: the full parameter.
+  std::optional<Shard> shard = {};
+  // Index of the first element of `tensor` in the parameter as its layer has it, which the parallel
+  // strategy divides: random numbers and blocks of quantized state are counted from there.
   std::int64_t begin = 0;
-  // Positions of the shard's elements in the full parameter, as consecutive pieces, if they are not
-  // contiguous from `begin` on.
-  std::vector<format::Piece> pieces = {};
   // True if the model applies weight decay to it.
   bool decays = true;
   // True if it belongs to the classifier head, whose output has a value for each class.
@@ -42,9 +42,18 @@ struct NamedParameter {
   // readers but the updater call wait() first (lib/units/host_update.h). Null: not offloaded.
   std::shared_ptr<HostUpdate> on_host = {};
 
-  // Number of dimensions of the full parameter.
-  std::int64_t dimensions() const {
-    return shape.empty() ? tensor.dim() : static_cast<std::int64_t>(shape.size());
+  // Shape of the full parameter, and the number of its dimensions.
+  std::vector<std::int64_t> shape() const { return shard ? shard->shape : tensor.sizes().vec(); }
+  std::int64_t dimensions() const { return std::ssize(shape()); }
+
+  // Describes the parameter's own tensor, or a tensor of state with the same elements; an undefined
+  // tensor: their slices alone.
+  Shard state() const { return state(tensor.detach()); }
+  Shard state(at::Tensor elements) const {
+    Shard result = shard ? *shard : full_shard(tensor);
+    result.tensor = std::move(elements);
+    result.owned = counts;
+    return result;
   }
 };
 

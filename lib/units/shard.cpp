@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <numeric>
@@ -70,6 +71,25 @@ NamedTensors local_tensors(const Shards& shards) {
     if (shard.is_here()) result.emplace(name, shard.tensor);
   }
   return result;
+}
+
+Shard range_of(const Shard& shard, std::int64_t first, std::int64_t last) {
+  if (first == 0 && last == shard.count()) return shard;
+  Shard range{.shape = shard.shape, .owned = shard.owned};
+  if (shard.tensor.defined()) {
+    range.tensor = shard.tensor.detach().contiguous().view({-1}).slice(0, first, last);
+  }
+  for (format::Piece slice : shard.slices) {
+    const std::int64_t count = slice.count();
+    const std::int64_t from = std::clamp(first, std::int64_t{0}, count);
+    const std::int64_t to = std::clamp(last, from, count);
+    slice.last = slice.first + to;
+    slice.first += from;
+    if (to > from) range.slices.push_back(std::move(slice));
+    first -= count;
+    last -= count;
+  }
+  return range;
 }
 
 Shard in_row(Shard shard, std::int64_t row, std::int64_t rows) {

@@ -40,6 +40,10 @@ Shards full_shards(const NamedTensors& tensors, bool owned = true);
 // Returns the local tensors of the shards that this rank holds.
 NamedTensors local_tensors(const Shards& shards);
 
+// Returns the shard of elements [first, last) of `shard`, in the order of its slices. If it has a
+// tensor, the result has a view of it.
+Shard range_of(const Shard& shard, std::int64_t first, std::int64_t last);
+
 // Returns the shard of row `row` of a tensor [rows, shape of `shard`], with the same elements.
 Shard in_row(Shard shard, std::int64_t row, std::int64_t rows);
 

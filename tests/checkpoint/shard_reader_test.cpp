@@ -320,7 +320,7 @@ TEST_CASE("several slices are read into a tensor of another dtype and memory lay
 TEST_CASE("other tensors of a file are refused unless they are allowed") {
   const test::TemporaryFolder folder;
   const fs::path file = folder.path / "ranks.safetensors";
-  HostTensors(Tensors{{"optimizer/step", at::ones({3})}, {"other", at::ones({2})}})
+  HostTensors(units::full_shards({{"optimizer/step", at::ones({3})}, {"other", at::ones({2})}}))
       .write(core::system_disk(), file);
   const units::Shards row{{"optimizer/step", in_row(units::full_shard(at::zeros({})), 1, 3)}};
   CHECK(refusal_of(file, row).find("1 left over (other)") != std::string::npos);

@@ -18,7 +18,7 @@ TEST_CASE("every dtype that safetensors and ATen share makes the way there and b
     CAPTURE(c10::toString(type));
     const test::TemporaryFolder folder;
     const at::Tensor tensor = at::tensor({1, 0, 1}, at::kFloat).to(type);
-    const HostTensors host(Tensors{{"a", tensor}});
+    const HostTensors host(units::full_shards({{"a", tensor}}));
     CHECK(host.bytes() == static_cast<std::int64_t>(tensor.nbytes()));
     host.write(core::system_disk(), folder.path / "a");
     const Tensors target{{"a", at::tensor({0, 0, 0}, at::kFloat).to(type)}};
@@ -30,7 +30,7 @@ TEST_CASE("every dtype that safetensors and ATen share makes the way there and b
 TEST_CASE("floating tensors become those of another floating type where that is allowed") {
   const test::TemporaryFolder folder;
   const at::Tensor tensor = at::tensor({1.5F, -2.0F});
-  HostTensors(Tensors{{"a", tensor}}).write(core::system_disk(), folder.path / "a");
+  HostTensors(units::full_shards({{"a", tensor}})).write(core::system_disk(), folder.path / "a");
   for (const at::ScalarType type : {at::kBFloat16, at::kHalf, at::kDouble}) {
     const Tensors target{{"a", at::zeros({2}, type)}};
     CHECK(test::message_of<core::CheckpointError>([&] {
@@ -47,7 +47,7 @@ TEST_CASE("floating tensors become those of another floating type where that is 
 
 TEST_CASE("a dtype without a name is refused by the name of its tensor") {
   const test::TemporaryFolder folder;
-  const HostTensors host(Tensors{{"a", at::zeros({1}, at::kComplexDouble)}});
+  const HostTensors host(units::full_shards({{"a", at::zeros({1}, at::kComplexDouble)}}));
   CHECK(test::message_of<core::InternalError>(
             [&] { host.write(core::system_disk(), folder.path / "a"); }) ==
         "checkpoint::save: tensor \"a\" has the dtype ComplexDouble, which has no name in "
@@ -57,7 +57,7 @@ TEST_CASE("a dtype without a name is refused by the name of its tensor") {
 TEST_CASE("a contiguous tensor on the CPU is written from where it lies") {
   const test::TemporaryFolder folder;
   const at::Tensor tensor = at::zeros({2});
-  const HostTensors host(Tensors{{"a", tensor}});
+  const HostTensors host(units::full_shards({{"a", tensor}}));
   tensor.fill_(5);
   host.write(core::system_disk(), folder.path / "a");
   const Tensors target{{"a", at::zeros({2})}};

@@ -45,7 +45,7 @@ struct LoadCase {
   }
 
   WeightReport load() {
-    HostTensors(file).write(core::system_disk(), weights.path);
+    HostTensors(units::full_shards(file)).write(core::system_disk(), weights.path);
     return load_weights(weights, rules(), model);
   }
   // Of the error, without the file in front.
@@ -233,7 +233,7 @@ TEST_CASE("a new head is one whatever the file has") {
   }
   LoadCase headless = make({});
   headless.weights.new_head = true;
-  HostTensors(headless.file).write(core::system_disk(), headless.weights.path);
+  HostTensors(units::full_shards(headless.file)).write(core::system_disk(), headless.weights.path);
   CHECK(test::message_of<core::RecipeError>([&] {
           load_weights(headless.weights, {}, headless.model);
         }) == "/model/weights/new_head: the model does not say what its head is\n  leave it out");

@@ -55,7 +55,7 @@ TypedCourse train_with(const dist::Mesh& mesh, const Types& types) {
   const auto precision = precision::make_precision(recipe.precision, {.avx512 = true});
   model->train();
   TypedCourse course;
-  parallel::Sharding sharding;
+  parallel::ShardingOptions sharding;
   sharding.reduces_as_bf16 = types.reduces_bf16;
   for (const units::Unit& unit : model->units()) sharding.units.push_back(unit.tensors);
   std::map<std::string, std::vector<std::int64_t>> shapes;

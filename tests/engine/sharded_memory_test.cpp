@@ -56,7 +56,7 @@ Measured measure(const dist::Mesh& mesh, ShardLevel level, std::size_t micro_ste
     bytes[item.key()] = static_cast<double>(item.value().nbytes());
     measured.parameters += bytes[item.key()];
   }
-  parallel::Sharding sharding{.level = level};
+  parallel::ShardingOptions sharding{.level = level};
   for (const units::Unit& unit : model->units()) {
     sharding.units.push_back(unit.tensors);
     double sum = 0;

@@ -131,7 +131,7 @@ class Job {
         precision_(precision::make_precision(recipe_.precision, {.avx512 = true})) {
     if (one.in_doubles) model_->to(at::kDouble);
     model_->train();
-    parallel::Sharding sharding{.level = level.cut};
+    parallel::ShardingOptions sharding{.level = level.cut};
     sharding.parts_on_host = level.parts_on_host;
     for (const units::Unit& unit : model_->units()) sharding.units.push_back(unit.tensors);
     std::vector<units::NamedParameter> trained;

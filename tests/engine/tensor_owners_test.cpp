@@ -84,14 +84,15 @@ std::unique_ptr<optim::Optimizer> trained_alone(
 
 Outcome alone(const recipe::Optimizer& config) {
   const std::vector<units::NamedParameter> parameters = owned_parameters(at::kFloat);
-  Outcome outcome{.weights = {}, .state = trained_alone(config, parameters)->state()};
+  Outcome outcome{.weights = {},
+                  .state = local_tensors(trained_alone(config, parameters)->state())};
   for (const units::NamedParameter& one : parameters) outcome.weights[one.name] = one.tensor;
   return outcome;
 }
 
 std::vector<units::NamedParameter> trained(const parallel::Placement& placement) {
   std::vector<units::NamedParameter> result;
-  for (const units::NamedParameter& part : placement.parts()) {
+  for (const units::NamedParameter& part : placement.sharded_parameters()) {
     if (part.tensor.requires_grad()) result.push_back(part);
   }
   return result;
@@ -132,7 +133,8 @@ std::string differences_from_one(const recipe::Optimizer& config, const dist::Me
   }
   // Each tensor of the state is somewhere, once.
   at::Tensor found = at::zeros({static_cast<std::int64_t>(expected.state.size())}, at::kLong);
-  const auto state = optimizer->state();
+  const units::Shards shards = optimizer->state();
+  const units::NamedTensors state = local_tensors(shards);
   for (std::int64_t i = 0; const auto& [name, tensor] : expected.state) {
     const auto own = state.find(name);
     if (own != state.end() && !at::equal(own->second, tensor)) differs += " " + name;
@@ -146,11 +148,13 @@ std::string differences_from_one(const recipe::Optimizer& config, const dist::Me
     if (found[i].item<std::int64_t>() != most) differs += " lost " + name;
     ++i;
   }
-  std::set<std::string> of_parameters;
+  // Each rank names the state of all; what it holds is full.
   for (const auto& [name, tensor] : expected.state) {
-    if (name.find('/') != std::string::npos) of_parameters.insert(name);
+    if (!shards.contains(name)) differs += " not named " + name;
   }
-  if (optimizer->whole_state() != of_parameters) differs += " whole_state()";
+  for (const auto& [name, shard] : shards) {
+    if (shard.is_here() && !shard.is_full()) differs += " not full " + name;
+  }
   return differs;
 }
 
@@ -196,7 +200,7 @@ class Recorded : public optim::Optimizer {
     for (const units::NamedParameter& one : owned_) one.tensor.sub_(one.tensor.grad() * lr);
   }
   void set_weight_decay(double weight_decay) override { said += fmt::format("{} ", weight_decay); }
-  std::map<std::string, at::Tensor> state() override { return {}; }
+  units::Shards state() override { return {}; }
   void resume_at(std::int64_t step) override { said += fmt::format("from {} ", step); }
 
   // Bytes of the tensors' memory, and how many gradients there are.
@@ -234,11 +238,13 @@ TEST_CASE("weights for evaluation are the parts of those that one process has") 
     const std::vector<units::NamedParameter> parameters = owned_parameters(at::kFloat);
     const auto one = trained_alone(config, parameters);
     const auto expected = one->evaluation_weights(), found = optimizer->evaluation_weights();
-    const auto trained_weights = one->state(), state = optimizer->state();
+    const units::Shards shards = optimizer->state();
+    const units::NamedTensors trained_weights = local_tensors(one->state()),
+                              state = local_tensors(shards);
     std::string differs = optimizer->has_evaluation_weights() ? "" : "has none; ";
     for (const units::NamedParameter& part : parts) {
       const std::string y = "y/" + part.name;
-      if (optimizer->whole_state().contains(y)) differs += y + " is whole; ";
+      if (!shards.contains(y)) differs += y + " is not named; ";
       if (part.tensor.numel() == 0) {
         if (found.contains(part.name) || state.contains(y)) differs += part.name + " is there; ";
         continue;
@@ -263,7 +269,7 @@ TEST_CASE("each rank owns about as much, has it in memory for a step alone, and 
         one.name += type == at::kFloat ? "" : "16";
         units::NamedParameter part = one;
         const std::int64_t all = one.tensor.numel(), half = all / 2;
-        part.shape = one.tensor.sizes().vec();
+        part.shard = range_of(one.state(), env.rank == 0 ? 0 : half, env.rank == 0 ? half : all);
         part.begin = env.rank == 0 ? 0 : half;
         part.tensor =
             part_of_whole(one.tensor, {.name = "",
@@ -316,10 +322,9 @@ TEST_CASE(
     }
     return "";
   };
-  units::NamedParameter part{
-      .name = "w", .tensor = at::zeros({4}).requires_grad_(true), .shape = {4}};
+  units::NamedParameter part{.name = "w", .tensor = at::zeros({4}).requires_grad_(true)};
   CHECK(message(part) == "w: has no gradient");
-  part.pieces = {{}};
+  part.shard = units::Shard{.shape = {8}, .slices = {{.begin = {0}, .size = {4}, .last = 4}}};
   CHECK(message(part) == "an owner for each tensor: w is cut in another way too");
 }
 
@@ -336,11 +341,12 @@ TEST_CASE("adaptive clipping adds up each unit's squares over the ranks that hav
     constexpr double kFactor = 0.1;  // some units are below
     optim::clip_grad_adaptive(whole, kFactor);
     optim::clip_grad_adaptive(
-        optim::Shards{.parts = parts,
-                      .sum =
-                          [&](const at::Tensor& values) {
-                            mesh.group(core::Axis::kShard).all_reduce_sum(values, "units").wait();
-                          }},
+        optim::ShardedParameters{
+            .parts = parts,
+            .sum =
+                [&](const at::Tensor& values) {
+                  mesh.group(core::Axis::kShard).all_reduce_sum(values, "units").wait();
+                }},
         kFactor);
     std::string differs;
     bool has_clipped = false, has_left = false;

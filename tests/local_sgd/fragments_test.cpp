@@ -20,8 +20,8 @@ TEST_CASE("a parameter's fragment is that of its middle, by whole shapes") {
   const std::vector<units::NamedParameter> model{
       {.name = "p0", .tensor = at::zeros({8, 3})},
       {.name = "p1", .tensor = at::zeros({8})},
-      {.name = "p2", .tensor = at::zeros({8}), .shape = {4, 8}},
-      {.name = "p3", .tensor = at::zeros({0}), .shape = {4}},
+      {.name = "p2", .tensor = at::zeros({8}), .shard = units::Shard{.shape = {4, 8}}},
+      {.name = "p3", .tensor = at::zeros({0}), .shard = units::Shard{.shape = {4}}},
   };
   const auto of = [&](std::int64_t count) {
     const local_sgd::Fragments fragments = divide_in_fragments(model, count);
@@ -67,8 +67,9 @@ TEST_CASE("messages are of whole shapes, of one fragment and one set each") {
     std::vector<units::NamedParameter> model;
     for (const std::int64_t size : one.sizes) {
       // Of which this rank has nothing.
-      model.push_back(
-          {.name = fmt::format("p{}", model.size()), .tensor = at::zeros({0}), .shape = {size}});
+      model.push_back({.name = fmt::format("p{}", model.size()),
+                       .tensor = at::zeros({0}),
+                       .shard = units::Shard{.shape = {size}}});
     }
     const local_sgd::Fragments fragments = divide_in_fragments(model, one.fragments, one.sets);
     for (std::size_t i = 0; i < model.size(); ++i) {

@@ -192,7 +192,7 @@ TEST_CASE("outer weights are those that training begins with, or a checkpoint's"
           all, local_sgd::divide_in_fragments(all, 1), mesh);
       for (const auto& parameter : all) parameter.tensor.detach().fill_(5);
       if (resumes) {
-        for (const auto& [name, tensor] : exchange.state()) tensor.fill_(7);
+        for (const auto& [name, tensor] : local_tensors(exchange.state())) tensor.fill_(7);
         exchange.resume();
       }
       exchange.start();
@@ -225,8 +225,8 @@ TEST_CASE("with its state copied another goes on to the same bits") {
       }
       WeightSync second({.sync = sync, .total_steps = 1000}, copies,
                         local_sgd::divide_in_fragments(copies, sync.fragments), job.mesh);
-      const auto saved = job.replicas->state();
-      for (const auto& [name, tensor] : second.state()) tensor.copy_(saved.at(name));
+      const auto saved = local_tensors(job.replicas->state());
+      for (const auto& [name, tensor] : local_tensors(second.state())) tensor.copy_(saved.at(name));
       second.resume();
       second.start();
       const bool differs = second.weights_differ();

@@ -83,7 +83,7 @@ TEST_CASE("small updates arrive where plain bf16 would stand still") {
   // 200 draws of up to 2^-8 each: 2^-9 * sqrt(200) = 0.03 of one weight, 64 times less of the mean.
   CHECK(std::abs(mean_weight(stochastic) - wanted) < 2e-3);
   // What is kept is below 2^-9 and rounded to 8 bits 200 times: 200 * 2^-18 = 7.6e-4.
-  const at::Tensor lost = with_kahan->state().at("kahan/w").to(at::kDouble);
+  const at::Tensor lost = with_kahan->state().at("kahan/w").tensor.to(at::kDouble);
   CHECK((kahan.tensor.detach().to(at::kDouble) + lost).mean().item<double>() ==
         doctest::Approx(wanted).epsilon(7.6e-4));
   CHECK(lost.ne(0).any().item<bool>());
@@ -98,12 +98,12 @@ TEST_CASE("a step that is left out changes neither weights nor state") {
       optimizer->step(1.7e-3, at::zeros({}));
     }
     const at::Tensor before = weight.tensor.detach().clone();
-    std::map<std::string, at::Tensor> state = optimizer->state();
+    units::NamedTensors state = local_tensors(optimizer->state());
     for (auto& [name, tensor] : state) tensor = tensor.clone();
     give_gradient(weight, std::nan(""));
     optimizer->step(1.7e-3, at::ones({}));
     CHECK((at::equal(weight.tensor.detach(), before)));
-    for (const auto& item : optimizer->state()) {
+    for (const auto& item : local_tensors(optimizer->state())) {
       CAPTURE(item.first);
       CHECK((at::equal(item.second, state.at(item.first))));
     }
@@ -144,8 +144,9 @@ TEST_CASE("a run that goes on from its state ends with the bits of one that was 
       for (int i = 0; i < 8; ++i) {
         if (i == 3) {
           cut.tensor.detach().copy_(whole.tensor.detach());
-          std::map<std::string, at::Tensor> state = second->state();
-          for (const auto& [name, tensor] : first->state()) state.at(name).copy_(tensor);
+          const units::NamedTensors state = local_tensors(second->state());
+          for (const auto& [name, tensor] : local_tensors(first->state()))
+            state.at(name).copy_(tensor);
           second->resume_at(3);
         }
         const at::Tensor gradient = (slope * (0.25 * i + 0.1)).to(at::kBFloat16);
@@ -203,7 +204,7 @@ TEST_CASE("in the host's memory it takes the same steps, bit for bit") {
       on_host->step(1e-3, found_inf);
     }
     CHECK((at::equal(plain.front().tensor.detach(), hosted.front().tensor.detach())));
-    const auto expected = beside->state(), found = on_host->state();
+    const auto expected = local_tensors(beside->state()), found = local_tensors(on_host->state());
     REQUIRE(expected.size() == found.size());
     for (const auto& [name, tensor] : expected) CHECK((at::equal(tensor, found.at(name))));
   }

@@ -66,7 +66,7 @@ TEST_CASE("what else is asked of an optimizer reaches the one behind") {
 
 TEST_CASE("a piece of a tensor is refused: its mean is not known") {
   const NamedParameter piece{
-      .name = "weight", .tensor = at::zeros({3}), .shape = {2, 3}, .begin = 3};
+      .name = "weight", .tensor = at::zeros({3}), .shard = units::Shard{.shape = {2, 3}}};
   CHECK_THROWS_WITH_AS(optim::make_optimizer(plain_sgd(), {piece}),
                        "/optimizer/centralize_gradients: needs whole tensors, and weight is cut "
                        "among ranks\n  use another one, or a layout that keeps tensors whole",

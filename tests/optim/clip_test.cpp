@@ -99,9 +99,10 @@ TEST_CASE("parts are limited as the whole is, in the precision that they have") 
 
     const at::Tensor part = cut.detach().view({8}).requires_grad_(true);
     part.mutable_grad() = cut.grad().view({8});
-    const units::NamedParameter named{.name = "cut", .tensor = part, .shape = {2, 4}};
-    optim::clip_grad_adaptive(optim::Shards{.parts = {named}, .sum = [](const at::Tensor&) {}},
-                              0.1);
+    const units::NamedParameter named{
+        .name = "cut", .tensor = part, .shard = units::Shard{.shape = {2, 4}}};
+    optim::clip_grad_adaptive(
+        optim::ShardedParameters{.parts = {named}, .sum = [](const at::Tensor&) {}}, 0.1);
     CHECK(at::equal(cut, weights));
     CHECK(at::allclose(cut.grad(), whole.grad(), type == at::kDouble ? 1e-15 : 1e-6, 0));
   }
@@ -138,8 +139,10 @@ at::Tensor clipped_in_fp64(const recipe::Clip& limits, const at::Tensor& weights
 void clip_parts(const recipe::Clip& limits, const std::vector<at::Tensor>& parts,
                 const std::vector<std::int64_t>& shape, const at::Tensor& norm) {
   const auto named = [&](std::size_t rank, const at::Tensor& tensor) -> units::NamedParameter {
-    return {
-        .name = "cut", .tensor = tensor, .shape = shape, .begin = rank == 0 ? 0 : parts[0].numel()};
+    return {.name = "cut",
+            .tensor = tensor,
+            .shard = units::Shard{.shape = shape},
+            .begin = rank == 0 ? 0 : parts[0].numel()};
   };
   std::vector<at::Tensor> given(2);
   for (std::size_t rank = 0; rank < 2; ++rank) {  // on copies

@@ -26,8 +26,8 @@ std::pair<at::Tensor, at::Tensor> after_two_steps(const char* row, at::MemoryFor
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{5});
   const at::Tensor weight =
       at::ones({8, 5, 5, 5}).contiguous(layout).requires_grad_();  // 1000 numbers
-  const auto optimizer = make_optimizer(
-      coded_config(row, 0), {{.name = "w", .tensor = weight, .shape = {}, .begin = begin}});
+  const auto optimizer =
+      make_optimizer(coded_config(row, 0), {{.name = "w", .tensor = weight, .begin = begin}});
   for (int step = 0; step < 2; ++step) {
     // Each block has a size of its own.
     const at::Tensor sizes = at::linspace(0, 6, 1000).exp();
@@ -35,7 +35,7 @@ std::pair<at::Tensor, at::Tensor> after_two_steps(const char* row, at::MemoryFor
         (at::randn({1000}, generator) * sizes).view({8, 5, 5, 5}).contiguous(layout);
     optimizer->step(0.1);
   }
-  return {weight.detach(), optimizer->state().at("exp_avg_scales/w").clone()};
+  return {weight.detach(), optimizer->state().at("exp_avg_scales/w").tensor.clone()};
 }
 
 }  // namespace

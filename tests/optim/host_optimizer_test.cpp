@@ -65,7 +65,7 @@ TEST_CASE("an optimizer on the host takes the steps it takes beside the model, b
     for (std::size_t i = 0; i < plain.all.size(); ++i) {
       CHECK(at::equal(plain.all[i].tensor, hosted.all[i].tensor));
     }
-    const auto expected = beside->state(), found = on_host->state();
+    const auto expected = local_tensors(beside->state()), found = local_tensors(on_host->state());
     REQUIRE(expected.size() == found.size());
     for (const auto& [key, tensor] : expected) CHECK(at::equal(tensor, found.at(key)));
     const auto weights = beside->evaluation_weights(), host_weights = on_host->evaluation_weights();
@@ -132,7 +132,7 @@ TEST_CASE("in portions, with state in a file and weights on the host: every opti
             CHECK(at::equal(plain.all[i].tensor, hosted.all[i].tensor));
           }
         }
-        const auto expected = beside->state(), found = on->state();
+        const auto expected = local_tensors(beside->state()), found = local_tensors(on->state());
         REQUIRE(expected.size() == found.size());
         for (const auto& [key, tensor] : expected) CHECK(at::equal(tensor, found.at(key)));
         const auto weights = beside->evaluation_weights(), host_weights = on->evaluation_weights();
@@ -144,7 +144,8 @@ TEST_CASE("in portions, with state in a file and weights on the host: every opti
         for (std::size_t i = 0; i < plain.all.size(); ++i) {
           resumed.all[i].tensor.detach().copy_(plain.all[i].tensor.detach());
         }
-        for (const auto& [key, tensor] : after->state()) tensor.copy_(expected.at(key));
+        for (const auto& [key, tensor] : local_tensors(after->state()))
+          tensor.copy_(expected.at(key));
         after->resume_at(3);
         for (std::uint64_t number = 3; number < 5; ++number) {
           step(*beside, plain, number);
@@ -232,7 +233,8 @@ TEST_CASE("a state that is filled in goes on where it was taken") {
   first.draw_gradients(1);
   from->step(0.1);
   const auto to = optim::make_host_optimizer(optimizer_named("schedule_free_adamw"), second.all);
-  for (const auto& [key, tensor] : to->state()) tensor.copy_(from->state().at(key));
+  const auto saved = local_tensors(from->state());
+  for (const auto& [key, tensor] : local_tensors(to->state())) tensor.copy_(saved.at(key));
   to->resume_at(1);
   first.draw_gradients(2);
   second.draw_gradients(2);

@@ -15,10 +15,10 @@ using namespace scaletrain;
 struct Averaged {
   at::Tensor weight = at::full({2}, 4.0);
   at::Tensor count = at::full({}, 7, at::kLong);
-  std::map<std::string, at::Tensor> model{{"weight", weight}, {"count", count}};
+  units::Shards model = units::full_shards({{"weight", weight}, {"count", count}});
 };
 
-double mean_of(const optim::Mean& ema) { return ema.tensors().at("weight")[0].item<double>(); }
+double mean_of(const optim::Mean& ema) { return ema.state().at("weight").tensor[0].item<double>(); }
 
 const at::Tensor kTaken = at::zeros({}), kLeftOut = at::ones({});
 
@@ -30,7 +30,7 @@ TEST_CASE("the mean begins as a copy, takes the first update whole and then a sh
   averaged.count.fill_(8);
   ema.update(0, kTaken);
   CHECK(mean_of(ema) == 8);
-  CHECK(ema.tensors().at("count").item<int>() == 8);
+  CHECK(ema.state().at("count").tensor.item<int>() == 8);
   averaged.weight.fill_(16);
   ema.update(1, kTaken);
   CHECK(mean_of(ema) == 10);  // 0.75 * 8 + 0.25 * 16
@@ -52,11 +52,11 @@ TEST_CASE("a step that is left out changes neither the mean nor the count of upd
 // 1 + 1/1000 of it would be 1 again in bf16.
 TEST_CASE("the mean of bf16 weights is fp32") {
   const at::Tensor weight = at::ones({2}, at::kBFloat16);
-  optim::Mean ema({.decay = 0.999}, {{"weight", weight}});
+  optim::Mean ema({.decay = 0.999}, units::full_shards({{"weight", weight}}));
   ema.update(0, kTaken);
   weight.fill_(2);
   ema.update(1, kTaken);
-  CHECK((ema.tensors().at("weight").scalar_type() == at::kFloat));
+  CHECK((ema.state().at("weight").tensor.scalar_type() == at::kFloat));
   CHECK(mean_of(ema) == doctest::Approx(1.001).epsilon(1e-6));
 }
 
@@ -103,7 +103,9 @@ TEST_CASE("a mean that goes on has the bits of one that was never interrupted") 
       whole.update(step, kTaken);
     }
     optim::Mean second(plan, averaged.model);
-    for (const auto& [name, mean] : second.tensors()) mean.copy_(whole.tensors().at(name));
+    for (const auto& [name, mean] : second.state()) {
+      mean.tensor.copy_(whole.state().at(name).tensor);
+    }
     second.restore(4);
     averaged.weight.mul_(1.37);
     whole.update(4, kTaken);
@@ -121,6 +123,21 @@ TEST_CASE("an equal mean takes the weights at its start and then at each of its 
     swa.update(step, step == 4 ? kLeftOut : kTaken);
   }
   CHECK(mean_of(swa) == 25);  // (1 + 49) / 2
+}
+
+TEST_CASE("averages are sharded as the model is, and name what other ranks hold") {
+  const at::Tensor weight = at::full({2}, 4.0);
+  const units::Shard shard{
+      .tensor = weight, .shape = {3}, .slices = {format::range_piece({3}, 1, 3)}, .owned = false};
+  optim::Mean ema({.decay = 0.75}, {{"here", shard}, {"elsewhere", {.shape = {5}}}});
+  weight.fill_(8);
+  ema.update(0, kTaken);
+  const units::Shard& mean = ema.state().at("here");
+  CHECK((at::equal(mean.tensor, at::full({2}, 8.0))));
+  CHECK(mean.shape == shard.shape);
+  CHECK((mean.slices == shard.slices));
+  CHECK_FALSE(mean.owned);
+  CHECK_FALSE(ema.state().at("elsewhere").is_here());
 }
 
 TEST_CASE("an update reads nothing back") {

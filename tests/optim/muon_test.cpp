@@ -22,7 +22,7 @@ recipe::Optimizer chosen(const char* name) {
 NamedParameter named(const char* name, at::IntArrayRef shape) {
   at::Tensor tensor = at::ones(shape).requires_grad_(true);
   tensor.mutable_grad() = at::arange(tensor.numel(), at::kFloat).reshape(shape) - 1.5;
-  return {.name = name, .tensor = tensor, .shape = shape.vec()};
+  return {.name = name, .tensor = tensor};
 }
 
 std::string state_names(optim::Optimizer& optimizer) {
@@ -77,7 +77,7 @@ TEST_CASE("a model without a hidden matrix is refused") {
 
 TEST_CASE("muon, adafactor and soap refuse a piece of a tensor") {
   const NamedParameter piece{
-      .name = "weight", .tensor = at::zeros({3}), .shape = {2, 3}, .begin = 3};
+      .name = "weight", .tensor = at::zeros({3}), .shard = units::Shard{.shape = {2, 3}}};
   for (const char* const name : {"muon", "adafactor", "soap"}) {
     CHECK_THROWS_WITH_AS(optim::make_optimizer(chosen(name), {piece}),
                          "/optimizer/name: needs whole tensors, and weight is cut among ranks\n"

@@ -70,7 +70,7 @@ void measure(const std::string& recipe_path, const std::string& shapes, int roun
     const auto optimizer = optim::make_optimizer(recipe.optimizer, parameters);
     step_s = median_s(rounds, [&] { optimizer->step(recipe.optimizer.lr, found_inf); });
   }
-  optim::Mean ema({.decay = 0.9999}, model);
+  optim::Mean ema({.decay = 0.9999}, units::full_shards(model));
   const double ema_s = median_s(rounds, [&] { ema.update(0, found_inf); });
   const double copy_s = median_s(rounds, [&] { at::_foreach_copy_(copies, tensors); });
   fmt::print("{{\"step_s\": {}, \"ema_s\": {}, \"copy_s\": {}}}\n", step_s, ema_s, copy_s);

@@ -198,7 +198,7 @@ TEST_CASE("schedule_free_adamw evaluates the mean of the weights that take its s
   REQUIRE(evaluated.size() == 1);
   CHECK(evaluated.at("weight")[0][0].item<double>() == doctest::Approx(0.85).epsilon(1e-5));
   CHECK(weight[0][0].item<double>() == doctest::Approx(0.845).epsilon(1e-5));
-  CHECK((at::equal(optimizer->state().at("y/weight"), weight.detach())));
+  CHECK((at::equal(optimizer->state().at("y/weight").tensor, weight.detach())));
 }
 
 }  // namespace scaletrain::optim

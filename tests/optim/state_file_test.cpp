@@ -178,7 +178,7 @@ std::string memory_of(const std::filesystem::path& folder) {
   allocator.restart_peak();
   for (int step = 0; step < 2; ++step) optimizer->step(0.1);
   std::string text = fmt::format("{} {}", allocator.live(), allocator.peak());
-  for (const auto& [name, tensor] : optimizer->state()) {
+  for (const auto& [name, tensor] : local_tensors(optimizer->state())) {
     if (tensor.numel() == kElements) text += tensor[0].item<float>() > 0 ? "" : " zeros";
   }
   return text;

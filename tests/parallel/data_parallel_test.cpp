@@ -79,7 +79,7 @@ TEST_CASE("without compression a step ends without a state of its own") {
     job.parallel.begin_step(0);
     train(job.parallel, parameters, env.rank, 0, 1);
     job.parallel.end_step(at::zeros({}));
-    const bool is_empty = job.parallel.own_state().empty();
+    const bool is_empty = job.parallel.state().empty();
     job.mesh.end("end");
     return std::string(is_empty ? "none" : "some");
   });

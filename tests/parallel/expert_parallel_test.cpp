@@ -40,9 +40,9 @@ TEST_CASE("a rank owns its experts and all else, and one of a copy of the model 
     const auto model = parameters();
     ExpertParallel placement(model, mesh, kPlaces, {});
     std::string text = describe(placement.owned()) + "| ";
-    for (const units::NamedParameter& part : placement.parts()) {
+    for (const units::NamedParameter& part : placement.sharded_parameters()) {
       text += fmt::format("{} {} of {} ", part.name, part.tensor.numel(),
-                          format::element_count(part.shape));
+                          format::element_count(part.shape()));
     }
     placement.start({});
     std::string memory;
@@ -67,14 +67,13 @@ TEST_CASE("of an expert that is cut too each rank owns its part, and none of tho
     dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .expert = 2}));
     auto model = parameters();
     for (units::NamedParameter& one : model) {
-      one.shape = {4, 3};
-      one.pieces = {format::range_piece(one.shape, 6, 12)};
+      one.shard = units::Shard{.shape = {4, 3}, .slices = {format::range_piece({4, 3}, 6, 12)}};
     }
     ExpertParallel placement(model, mesh, kPlaces, {});
     std::string text;
-    for (const units::NamedParameter& part : placement.parts()) {
-      text += fmt::format("{} {} of {} ", part.tensor.numel(), part.pieces.size(),
-                          format::element_count(part.shape));
+    for (const units::NamedParameter& part : placement.sharded_parameters()) {
+      text += fmt::format("{} {} of {} ", part.tensor.numel(), part.state().slices.size(),
+                          format::element_count(part.shape()));
     }
     mesh.end("end");
     return text;
@@ -212,10 +211,11 @@ TEST_CASE("what is no expert's is cut over ranks unit by unit, what is not train
     dist::Group world(env, at::kCPU, 30s);
     dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .shard = 2, .expert = 2}));
     const auto model = parameters({4, 8});
-    const Sharding sharding{.units = {{"gate", "expert.0", "expert.1", "table"}, {"head"}},
-                            .frozen = {{.name = "table", .tensor = at::ones({4, 8})}}};
+    const ShardingOptions sharding{.units = {{"gate", "expert.0", "expert.1", "table"}, {"head"}},
+                                   .frozen = {{.name = "table", .tensor = at::ones({4, 8})}}};
     ExpertParallel placement(model, mesh, kPlaces, sharding);
-    std::string text = describe(placement.owned()) + "| " + describe(placement.parts());
+    std::string text =
+        describe(placement.owned()) + "| " + describe(placement.sharded_parameters());
     placement.start({});
     UnitHooks& hooks = *placement.hooks();
     // Which of the gate and the head are there.

@@ -19,10 +19,10 @@ TEST_CASE("a rank owns every parameter whole where nothing is cut, and counts it
   dist::Group group({}, at::kCPU, std::chrono::seconds(1));
   const dist::Mesh mesh(group, core::MeshPlan(1));
   const at::Tensor weight = at::ones({2, 3}).requires_grad_(true);
-  const auto placement = parallel::make_placement(
-      {{.name = "weight", .tensor = weight, .shape = {2, 3}},
-       {.name = "bias", .tensor = at::ones({2}), .shape = {2}, .decays = false}},
-      mesh);
+  const auto placement =
+      parallel::make_placement({{.name = "weight", .tensor = weight},
+                                {.name = "bias", .tensor = at::ones({2}), .decays = false}},
+                               mesh);
   const std::vector<units::NamedParameter>& owned = placement->owned();
   REQUIRE(owned.size() == 2);
   CHECK(owned[0].name == "weight");
@@ -40,7 +40,7 @@ TEST_CASE("a pipeline's stage averages behind the last backward what it holds wh
     dist::Group world(env, at::kCPU, std::chrono::seconds(30));
     const dist::Mesh mesh(world, core::MeshPlan(2, {.pipe = 2, .replica = {}}));
     const auto placement = parallel::make_placement(
-        {{.name = "weight", .tensor = at::ones({2}).requires_grad_(), .shape = {2}}}, mesh);
+        {{.name = "weight", .tensor = at::ones({2}).requires_grad_()}}, mesh);
     const bool is_stage = dynamic_cast<parallel::StageParallel*>(placement.get()) != nullptr;
     world.end("end");
     return std::string(is_stage ? "" : "another placement");
@@ -56,9 +56,9 @@ std::string gradients_alone(const core::WorkerEnv& env, const core::MeshSizes& s
   dist::Group world(env, at::kCPU, std::chrono::seconds(30));
   dist::Mesh mesh(world, core::MeshPlan(env.world_size, sizes));
   const at::Tensor weight = at::ones({256}).requires_grad_();
-  const auto placement = parallel::make_placement(
-      {{.name = "weight", .tensor = weight, .shape = {256}}}, mesh,
-      {.level = level, .units = {{"weight"}}}, {.compress = {}, .seed = 0, .every_step = false});
+  const auto placement = parallel::make_placement({{.name = "weight", .tensor = weight}}, mesh,
+                                                  {.level = level, .units = {{"weight"}}},
+                                                  {.compress = {}, .seed = 0, .every_step = false});
   placement->start({});
   parallel::UnitHooks* const hooks = placement->hooks();
   const auto around = [&](parallel::Pass pass, const auto& body) {

@@ -20,7 +20,7 @@ TEST_CASE("weights of a unit that forward leaves out are gathered before gradien
   dist::Group world(network, at::kCPU);
   const dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .shard = 2}));
   std::vector<units::NamedParameter> parameters;
-  parallel::Sharding sharding{.level = parallel::ShardLevel::kGradients};
+  parallel::ShardingOptions sharding{.level = parallel::ShardLevel::kGradients};
   for (const std::string name : {"a", "b", "c", "d"}) {
     parameters.push_back({.name = name, .tensor = at::zeros({6}).requires_grad_(true)});
     sharding.units.push_back({name});

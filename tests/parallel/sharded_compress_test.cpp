@@ -73,7 +73,7 @@ std::string after_steps(const CompressCase& one, const core::WorkerEnv& env) {
     }
     sharded.end_step(at::full({}, one.left_out ? 1 : 0));
   }
-  const auto kept = sharded.own_state();
+  const auto kept = local_tensors(sharded.state());
   if (kept.size() != one.kept) wrong += fmt::format("{} tensors are kept; ", kept.size());
   for (const auto& [name, tensor] : kept) {
     // The errors of a step that was left out are those from before it.

@@ -212,8 +212,8 @@ std::vector<units::NamedParameter> named(const Tensors& tensors, bool trained) {
   return result;
 }
 
-Sharding sharding_of(const ShardedCase& one, const Tensors& tensors) {
-  Sharding sharding{.level = one.level};
+ShardingOptions sharding_of(const ShardedCase& one, const Tensors& tensors) {
+  ShardingOptions sharding{.level = one.level};
   for (const UnitNames& names : kNames) {
     sharding.units.push_back({names.weight, names.bias});
   }
@@ -260,8 +260,8 @@ std::string against_whole(const ShardedCase& one, dist::Group& ranks) {
     if (!holds) wrong += what + "; ";
   };
   check(sharded.exchanges() == cuts, "exchanges");
-  check(sharded.parts().size() == (cuts ? 6U : 5U), "parts");
-  for (const units::NamedParameter& part : sharded.parts()) {
+  check(sharded.sharded_parameters().size() == (cuts ? 6U : 5U), "parts");
+  for (const units::NamedParameter& part : sharded.sharded_parameters()) {
     check((part.on_host != nullptr) == one.on_host, part.name + " lies elsewhere");
   }
   for (const Tensors* all : std::initializer_list<const Tensors*>{&tensors, &whole_tensors}) {

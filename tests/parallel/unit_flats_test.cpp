@@ -96,21 +96,22 @@ TEST_CASE("what is gathered as bf16 has a block of its own") {
 
 TEST_CASE("a part knows where it lies in the whole parameter") {
   const units::NamedParameter whole = parameter("a.weight", {3, 2});
-  const units::NamedParameter part = part_of_parameter(whole, {2, 5}, at::zeros({3}));
+  const units::NamedParameter part = shard_of_parameter(whole, {2, 5}, at::zeros({3}));
   CHECK(part.name == "a.weight");
-  CHECK(part.shape == std::vector<std::int64_t>{3, 2});
+  CHECK(part.shape() == std::vector<std::int64_t>{3, 2});
   CHECK(part.begin == 2);
+  CHECK((part.state().slices == std::vector<format::Piece>{format::range_piece({3, 2}, 2, 5)}));
   CHECK(part.tensor.numel() == 3);
 }
 
 // Rows 0 and 1 of columns 0 and 1, then elements 5 to 9 of another box.
-TEST_CASE("a part of a parameter in pieces has what of them lies in it") {
+TEST_CASE("a shard of a tensor-parallel shard has the slices that lie in it") {
   units::NamedParameter whole = parameter("a.weight", {8});
   const format::Piece box{.begin = {0, 0}, .size = {2, 2}, .first = 0, .last = 4};
   const format::Piece rest{.begin = {2, 0}, .size = {3, 4}, .first = 5, .last = 9};
-  whole.pieces = {box, rest};
+  whole.shard = units::Shard{.shape = {5, 4}, .slices = {box, rest}};
   const auto pieces_of = [&](std::int64_t first, std::int64_t last) {
-    return part_of_parameter(whole, {first, last}, at::zeros({last - first})).pieces;
+    return shard_of_parameter(whole, {first, last}, at::zeros({last - first})).state().slices;
   };
   const auto cut = [](format::Piece piece, std::int64_t first, std::int64_t last) {
     piece.first = first;

@@ -50,7 +50,9 @@ void run(const recipe::Compress& compress, const std::string& input, const std::
   parallel::DataParallel placement(parameters, mesh, {.compress = compress, .seed = 3});
   placement.start({});
   Tensors result;
-  for (const auto& [name, tensor] : placement.own_state()) result["own/" + name] = tensor.clone();
+  for (const auto& [name, shard] : placement.state()) {
+    result["own/" + name] = shard.tensor.clone();
+  }
   std::map<std::string, std::vector<at::Tensor>> means;
   for (std::int64_t step = 0; step < steps; ++step) {
     placement.begin_step(step);

@@ -44,12 +44,12 @@ void average(const recipe::Recipe& recipe, const std::string& input, const std::
     plan = {.start = std::llround(recipe.swa->start->value),
             .every = std::llround(recipe.swa->every.value)};
   }
-  optim::Mean mean(plan, model);
+  optim::Mean mean(plan, units::full_shards(model));
   for (std::int64_t step = 0; step < found_inf.size(0); ++step) {
     for (const auto& [name, tensor] : model) tensor.copy_(steps.at(name)[step]);
     mean.update(step, found_inf[step]);
   }
-  write_tensors(out, mean.tensors());
+  write_tensors(out, local_tensors(mean.state()));
 }
 
 std::vector<units::NamedParameter> named(const Tensors& parameters) {

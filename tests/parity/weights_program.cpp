@@ -37,7 +37,7 @@ void load(const std::string& path, const std::string& out) {
       [&recipe](const format::WeightFiles& files) {
         exchange::check_same_computation(recipe.model, files);
       });
-  checkpoint::HostTensors(learner.tensors()).write(core::system_disk(), out);
+  checkpoint::HostTensors(units::full_shards(learner.tensors())).write(core::system_disk(), out);
   fmt::print("{}", checkpoint::to_json(report));
 }
 
@@ -53,7 +53,7 @@ void adapt(const std::string& in, const std::string& out, std::int64_t channels)
   const at::Tensor kernel = at::empty(info.shape);
   file.read(info, checkpoint::bytes_of(kernel));
   checkpoint::HostTensors(
-      checkpoint::Tensors{{"kernel", checkpoint::adapt_channels(kernel, channels)}})
+      units::full_shards({{"kernel", checkpoint::adapt_channels(kernel, channels)}}))
       .write(core::system_disk(), out);
 }
 

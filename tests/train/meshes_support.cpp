@@ -41,15 +41,9 @@ recipe::Recipe recipe_of(const MeshCase& one, const recipe::Parallel& parallel) 
 // The runs of the whole tensor that `parameter` has, in its order; views of one that is contiguous.
 void for_each_run(const units::NamedParameter& parameter, const at::Tensor& whole,
                   const std::function<void(const at::Tensor&)>& visit) {
-  std::vector<format::Piece> pieces = parameter.pieces;
-  const std::int64_t count = parameter.tensor.numel();
-  if (pieces.empty()) {
-    pieces.push_back(
-        format::range_piece(whole.sizes().vec(), parameter.begin, parameter.begin + count));
-  }
   const format::Piece all = format::whole_piece(whole.sizes().vec());
-  for (const format::Piece& piece : pieces) {
-    format::for_each_overlap(piece, all, [&](const format::Overlap& run) {
+  for (const format::Piece& slice : parameter.state().slices) {
+    format::for_each_overlap(slice, all, [&](const format::Overlap& run) {
       visit(whole.reshape({-1}).narrow(0, run.to, run.count));
     });
   }

@@ -47,19 +47,7 @@ inline recipe::Recipe recipe_of(const MixtureCase& one, const recipe::Parallel& 
 
 // Copies `gradient` of `own` to its places in `whole`.
 inline void put_gradient(const units::NamedParameter& own, const at::Tensor& whole) {
-  std::vector<format::Piece> pieces = own.pieces;
-  const std::vector<std::int64_t> shape = whole.sizes().vec();
-  const at::Tensor from = own.tensor.grad().reshape({-1}), to = whole.view({-1});
-  if (pieces.empty()) {
-    pieces.push_back(format::range_piece(shape, own.begin, own.begin + from.numel()));
-  }
-  std::int64_t begin = 0;
-  for (const format::Piece& piece : pieces) {
-    format::for_each_overlap(piece, format::whole_piece(shape), [&](const format::Overlap& run) {
-      to.narrow(0, run.to, run.count).copy_(from.narrow(0, begin + run.from, run.count));
-    });
-    begin += piece.count();
-  }
+  copy_to_full(own.state(own.tensor.grad()), whole);
 }
 
 // A case as a run lays it out, without its data.
@@ -80,7 +68,7 @@ class MixtureJob {
       for (const auto& item : model.named_buffers()) item.value()[0].fill_(100);
     }
     for (const units::NamedParameter& own : run_.learner.parameters()) {
-      shapes_[own.name] = own.shape;
+      shapes_[own.name] = own.shape();
     }
     train::place(run_);
     run_.placement->start({});

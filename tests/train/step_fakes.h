@@ -156,7 +156,7 @@ class Remembers : public optim::Optimizer {
     said += fmt::format("decay {} ", weight_decay);
   }
   void settle() override { note_("settle", {}); }
-  std::map<std::string, at::Tensor> state() override { return {}; }
+  units::Shards state() override { return {}; }
 
   std::string said;
 

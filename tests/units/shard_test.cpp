@@ -55,6 +55,29 @@ TEST_CASE("elements are copied from a full tensor and back to their positions") 
   CHECK_THROWS_AS(copy_from_full(numbers(), two_slices(at::zeros({8}))), core::InternalError);
 }
 
+TEST_CASE("a range of a shard's elements has the slices that lie in it, and a view of its tensor") {
+  const Shard shard = two_slices(at::arange(7, at::kFloat));
+  using Slices = std::vector<format::Piece>;
+  const format::Piece box = shard.slices[0];
+  const auto cut = [&](std::int64_t first, std::int64_t last) {
+    format::Piece slice = box;
+    slice.first = first;
+    slice.last = last;
+    return slice;
+  };
+  CHECK((range_of(shard, 0, 7).slices == shard.slices));
+  CHECK((range_of(shard, 1, 3).slices == Slices{cut(1, 3)}));
+  const Shard end = range_of(shard, 5, 7);
+  CHECK((end.slices == Slices{cut(5, 6), shard.slices[1]}));
+  CHECK(end.shape == kFullShape);
+  CHECK((at::equal(end.tensor, at::tensor({5.F, 6.F}))));
+  CHECK(end.tensor.is_alias_of(shard.tensor));
+  CHECK_FALSE(range_of(shard, 4, 4).is_here());
+  Shard described = shard;
+  described.tensor.reset();
+  CHECK_FALSE(range_of(described, 1, 3).tensor.defined());
+}
+
 TEST_CASE("a row of a tensor of all ranks has the elements at the same positions in that row") {
   const Shard row = in_row(two_slices(at::ones({7})), 2, 5);
   CHECK(row.shape == std::vector<std::int64_t>{5, 4, 6});

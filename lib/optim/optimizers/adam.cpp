@@ -61,8 +61,8 @@ class Adam : public Optimizer {
     for (ParameterGroup& group : groups_) group.follow_weight_decay(weight_decay);
   }
 
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> named{{"step", steps_}};
+  units::Shards state() override {
+    units::Shards named{{"step", units::full_shard(steps_)}};
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       groups_[i].name_state("exp_avg", moments_[i].average, named);
       groups_[i].name_state("exp_avg_sq", moments_[i].squared_average, named);

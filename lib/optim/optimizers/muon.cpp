@@ -104,10 +104,10 @@ class Muon : public Optimizer {
     others_->set_weight_decay(weight_decay);
   }
 
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> named = others_->state();  // with AdamW's count of steps
-    for (const auto& [name, tensor] : matrices_.state()) {
-      if (name != "step") named.emplace(name, tensor);
+  units::Shards state() override {
+    units::Shards named = others_->state();  // with AdamW's count of steps
+    for (const auto& [name, shard] : matrices_.state()) {
+      if (name != "step") named.emplace(name, shard);
     }
     return named;
   }

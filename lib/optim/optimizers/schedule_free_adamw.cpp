@@ -33,20 +33,20 @@ class ScheduleFreeAdamW : public ForeachOptimizer {
         parameters_(std::move(parameters)) {}
 
   // With y, which x and z give but for the last bits.
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> named = ForeachOptimizer::state();
+  units::Shards state() override {
+    units::Shards named = ForeachOptimizer::state();
     for (const NamedParameter& parameter : parameters_) {
-      named.emplace("y/" + parameter.name, parameter.tensor.detach());
+      named.emplace("y/" + parameter.name, parameter.state());
     }
     return named;
   }
 
   std::map<std::string, at::Tensor> evaluation_weights() override {
     const at::NoGradGuard no_grad;
-    const std::map<std::string, at::Tensor> states = ForeachOptimizer::state();
+    const units::Shards states = ForeachOptimizer::state();
     std::map<std::string, at::Tensor> averages;
     for (const NamedParameter& parameter : parameters_) {
-      const at::Tensor& offset = states.at(fmt::format("{}/{}", kOffset, parameter.name));
+      const at::Tensor& offset = states.at(fmt::format("{}/{}", kOffset, parameter.name)).tensor;
       averages.emplace(parameter.name,
                        parameter.tensor.detach() - offset * ((1 - beta1_) / beta1_));
     }

@@ -39,8 +39,8 @@ class Sgd : public Optimizer {
     for (ParameterGroup& group : groups_) group.follow_weight_decay(weight_decay);
   }
 
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> named;
+  units::Shards state() override {
+    units::Shards named;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       groups_[i].name_state("momentum_buffer", velocities_[i], named);
     }

@@ -4,14 +4,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/parallel/compress/wire.h"
 #include "lib/recipe/sections/parallel/compress.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::parallel {
 
@@ -19,10 +20,17 @@ namespace scaletrain::parallel {
 struct Slot {
   std::string name;  // the parameter's name
   std::int64_t begin = 0, elements = 0;
-  std::int64_t rows = 0;  // first dimension of a matrix, the others are its columns; 0: a vector
+  std::int64_t rows = 0;    // first dimension of a matrix, the others are its columns; 0: a vector
+  units::Shard shard = {};  // of the parameter, without a tensor
 
   bool is_matrix() const { return rows > 0; }
   std::int64_t columns() const { return elements / rows; }
+  // Describes the error-feedback residual of the gradient.
+  units::Shard residual(at::Tensor tensor) const {
+    units::Shard result = shard;
+    result.tensor = std::move(tensor);
+    return result;
+  }
 };
 
 // Each step calls begin(), go_on() and finish() once, in the same order of buckets on all ranks;
@@ -40,7 +48,7 @@ class BucketExchange {
   // and rolls it back otherwise.
   virtual void end_step(const at::Tensor& /*found_inf*/) {}
   // Rank-local state by name, such as error-feedback residuals; not copies.
-  virtual std::map<std::string, at::Tensor> state() { return {}; }
+  virtual units::Shards state() { return {}; }
 };
 
 // All-reduce in the gradients' dtype, or cast to `type`: gradients are divided by the number of

@@ -15,7 +15,8 @@ std::vector<Slot> slots_of(const std::vector<units::NamedParameter>& parameters,
     slots.push_back({.name = parameter.name,
                      .begin = std::exchange(begin, begin + elements),
                      .elements = elements,
-                     .rows = is_matrix ? parameter.tensor.size(0) : 0});
+                     .rows = is_matrix ? parameter.tensor.size(0) : 0,
+                     .shard = parameter.state(at::Tensor())});
   }
   return slots;
 }
@@ -37,8 +38,8 @@ void Compression::end_step(const at::Tensor& found_inf) {
   for (const auto& bucket : *exchanges_.now) bucket->end_step(found_inf);
 }
 
-std::map<std::string, at::Tensor> Compression::state() {
-  std::map<std::string, at::Tensor> result;
+units::Shards Compression::state() {
+  units::Shards result;
   for (const auto& bucket : compressed_) result.merge(bucket->state());
   return result;
 }

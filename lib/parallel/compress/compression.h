@@ -5,10 +5,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lib/dist/group.h"
@@ -41,7 +39,7 @@ class Compression {
   // Bytes that this rank has sent so far.
   std::int64_t bytes() const { return wire_.bytes(); }
   // Rank-local state by name (error-feedback residuals, factors of PowerSGD); not copies.
-  std::map<std::string, at::Tensor> state();
+  units::Shards state();
 
  private:
   recipe::Compress compress_;

@@ -139,11 +139,11 @@ class PowerSgd : public BucketExchange {
     }
   }
 
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> result;
+  units::Shards state() override {
+    units::Shards result;
     for (const Matrix& matrix : matrices_) {
-      result.emplace("error/" + matrix.slot.name, matrix.error.now);
-      result.emplace("q/" + matrix.slot.name, matrix.q.now);
+      result.emplace("error/" + matrix.slot.name, matrix.slot.residual(matrix.error.now));
+      result.emplace("q/" + matrix.slot.name, units::full_shard(matrix.q.now));
     }
     return result;
   }

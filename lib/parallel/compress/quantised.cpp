@@ -210,13 +210,15 @@ class Quantised : public BucketExchange {
     if (blocks_ > 0) error_.end_step(found_inf);
   }
 
-  std::map<std::string, at::Tensor> state() override {
-    std::map<std::string, at::Tensor> result;
+  units::Shards state() override {
+    units::Shards result;
     std::int64_t begin = 0;
     for (const Slot& slot : matrices_) {
       const std::int64_t first = std::exchange(begin, begin + padded<Code>(slot));
-      result.emplace("error/" + slot.name,
-                     error_.now.narrow(0, first, slot.elements).view({slot.rows, slot.columns()}));
+      result.emplace(
+          "error/" + slot.name,
+          slot.residual(
+              error_.now.narrow(0, first, slot.elements).view({slot.rows, slot.columns()})));
     }
     return result;
   }

@@ -207,7 +207,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   if (resume && same_buffers) restore_ranks(*run.mesh, run.learner.buffers(), *resume);
   check_means(run.recipe, run.learner.buffers());
   for (optim::MeanPlan& mean : plan_means(run.recipe, run.length)) {
-    run.means.push_back(std::make_unique<optim::Mean>(std::move(mean), held_tensors(run)));
+    run.means.push_back(std::make_unique<optim::Mean>(std::move(mean), model_shards(run)));
   }
   restore_means(run, resume, same_buffers);
   run.replicas->start();

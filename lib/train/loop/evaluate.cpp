@@ -129,7 +129,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
 EvalResult evaluate(Run& run, task::Split split, const Watcher& watcher) {
   const core::TimeScope time(core::TimeRow::kEvaluation);
   const at::NoGradGuard no_grad;
-  const NamedTensors own = held_tensors(run), evaluated = evaluated_tensors(run);
+  const NamedTensors own = local_tensors(model_shards(run)), evaluated = evaluated_tensors(run);
   std::vector<at::Tensor> replaced;
   for (const auto& [name, tensor] : evaluated) replaced.push_back(own.at(name));
   KeptTensors kept(replaced);

@@ -24,11 +24,9 @@ NamedTensors Learner::tensors() const {
 }
 
 units::Shards Learner::shards() const {
-  units::Shards result = units::full_shards(tensors());
-  for (const auto& [name, part] : parts) {
-    units::Shard& shard = result.at(name);
-    shard.shape = part.shape;
-    shard.slices = part.slices;
+  units::Shards result;
+  for (const auto& [name, tensor] : tensors()) {
+    result.emplace(name, described(name, tensor).state());
   }
   return result;
 }
@@ -36,16 +34,8 @@ units::Shards Learner::shards() const {
 units::NamedParameter Learner::described(const std::string& name,
                                          const at::Tensor& parameter) const {
   const auto part = parts.find(name);
-  if (part == parts.end()) {
-    return {.name = name,
-            .tensor = parameter,
-            .shape = parameter.sizes().vec(),
-            .counts = counts_whole};
-  }
-  return {.name = name,
-          .tensor = parameter,
-          .shape = part->second.shape,
-          .pieces = part->second.slices};
+  if (part == parts.end()) return {.name = name, .tensor = parameter, .counts = counts_whole};
+  return {.name = name, .tensor = parameter, .shard = part->second};
 }
 
 NamedTensors Learner::evaluation_weights() const {
@@ -83,13 +73,8 @@ std::vector<units::NamedParameter> Learner::parameters() const {
 ModelSize Learner::size() const {
   ModelSize size;
   for (const auto& item : model->named_parameters()) {
-    std::int64_t count = item.value().numel();
-    const auto part = parts.find(item.key());
-    if (part != parts.end()) {
-      count = 1;
-      for (const std::int64_t side : part->second.shape) count *= side;
-    }
-    (item.value().requires_grad() ? size.trained : size.frozen) += count;
+    const auto shape = described(item.key(), item.value()).shape();
+    (item.value().requires_grad() ? size.trained : size.frozen) += format::element_count(shape);
   }
   return size;
 }

@@ -8,7 +8,8 @@
 
 namespace scaletrain::train {
 
-void take_types(const recipe::Recipe& recipe, nn::Model& model, parallel::Sharding& sharding) {
+void take_types(const recipe::Recipe& recipe, nn::Model& model,
+                parallel::ShardingOptions& sharding) {
   if (!recipe.parallel.types) return;
   sharding.reduces_as_bf16 = recipe.parallel.types->reduce == "bf16";
   if (recipe.parallel.types->parameters == "fp32") return;

@@ -18,17 +18,17 @@ std::optional<double> Run::weight_decay() const {
                                        length.schedule_end());
 }
 
-NamedTensors Run::trained() const {
-  NamedTensors result;
+units::Shards Run::trained() const {
+  units::Shards result;
   for (const units::NamedParameter& parameter : engine->owned()) {
-    result.emplace(parameter.name, parameter.tensor.detach());
+    result.emplace(parameter.name, parameter.state());
   }
   return result;
 }
 
 NamedTensors Run::buffers_of(const optim::Mean& mean) const {
   NamedTensors result;
-  for (const auto& [name, buffer] : learner.buffers()) result[name] = mean.tensors().at(name);
+  for (const auto& [name, buffer] : learner.buffers()) result[name] = mean.state().at(name).tensor;
   return result;
 }
 

@@ -57,8 +57,8 @@ struct Run {
 
   double lr() const;                           // learning rate of the next step
   std::optional<double> weight_decay() const;  // for the next step; nullopt: constant
-  // Returns the trainable parameters by name.
-  NamedTensors trained() const;
+  // Returns the parameters that this rank updates.
+  units::Shards trained() const;
   // Returns the EMA or SWA buffers that `mean` keeps on this rank.
   NamedTensors buffers_of(const optim::Mean& mean) const;
   // Returns the system's disk, with a heartbeat of the saving phase at each operation.

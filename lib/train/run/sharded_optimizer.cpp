@@ -12,7 +12,7 @@ namespace {
 // With what other ranks have parts of alone.
 std::vector<units::NamedParameter> trained_parts(const Run& run) {
   std::vector<units::NamedParameter> trained;
-  for (const units::NamedParameter& part : run.placement->parts()) {
+  for (const units::NamedParameter& part : run.placement->sharded_parameters()) {
     if (part.tensor.requires_grad()) trained.push_back(part);
   }
   return trained;
@@ -33,7 +33,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Run& run) {
       trained_parts(run), run.mesh->group(core::Axis::kShard));
 }
 
-optim::Shards shards_of(const Run& run) {
+optim::ShardedParameters shards_of(const Run& run) {
   if (run.mesh->size(core::Axis::kShard) == 1) return {};
   return {.parts = trained_parts(run), .sum = [&run](const at::Tensor& values) {
             run.mesh->group(core::Axis::kShard).all_reduce_sum(values, "norms of units").wait();

@@ -15,6 +15,6 @@ namespace scaletrain::train {
 std::unique_ptr<optim::Optimizer> make_optimizer(const Run& run);
 
 // Returns the shards that gradient clipping must know of; empty if nothing is sharded.
-optim::Shards shards_of(const Run& run);
+optim::ShardedParameters shards_of(const Run& run);
 
 }  // namespace scaletrain::train

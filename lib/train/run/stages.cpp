@@ -123,9 +123,9 @@ void share_of_model(const engine::Pipeline& pipeline, dist::Group& pipe,
   }
 }
 
-parallel::Sharding sharding_of(const Run& run, const std::vector<units::Unit>& units) {
+parallel::ShardingOptions sharding_of(const Run& run, const std::vector<units::Unit>& units) {
   const Learner& learner = run.learner;
-  parallel::Sharding sharding;
+  parallel::ShardingOptions sharding;
   const std::string& level = run.recipe.parallel.shard_level;
   if (level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
   if (level == "gradients") sharding.level = parallel::ShardLevel::kGradients;
@@ -228,7 +228,7 @@ std::unique_ptr<engine::Pipeline> make_pipeline(Run& run, const std::vector<unit
 std::unique_ptr<parallel::Placement> make_placement(Run& run, const std::vector<units::Unit>& units,
                                                     bool all_reduces) {
   std::vector<units::NamedParameter> parameters = run.learner.parameters();
-  parallel::Sharding sharding = sharding_of(run, units);
+  parallel::ShardingOptions sharding = sharding_of(run, units);
   if (run.pipeline) {
     keep_own(*run.pipeline, parameters);
     keep_own(*run.pipeline, sharding.frozen);

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "lib/checkpoint/shard_reader.h"
-#include "lib/optim/mean.h"
 #include "lib/train/model/buffers.h"
 #include "lib/train/run/run.h"
 #include "lib/units/memory_meter.h"
@@ -21,17 +20,12 @@ checkpoint::ReadBy read_by(const Run& run);
 // Returns the parameters and buffers by name, without copying, also those that are not here. After
 // changing a tensor, call the engine's weights_changed().
 units::Shards model_shards(const Run& run);
-// Returns the local tensors of model_shards().
-NamedTensors held_tensors(const Run& run);
 
-// Describes a tensor of state: one of `model` by another tensor, or "KIND/NAME" that belongs to the
-// parameter NAME of `model`. State whose elements are not those of the parameter is unsharded, on
-// the rank that holds it.
-units::Shard state_shard(const Run& run, const units::Shards& model, const std::string& name,
-                         const at::Tensor& tensor, bool is_whole = false);
-units::Shards state_shards(const Run& run, const units::Shards& model, const NamedTensors& state);
+// Sets the owner of each shard of state: "KIND/NAME" has that of the parameter NAME of `model`, all
+// other state the first rank that holds it.
+void set_owners(const Run& run, const units::Shards& model, units::Shards& state);
 
-// Describes the optimizer's state, and with `outer` that of the outer optimizer of local SGD.
+// Returns the optimizer's state, and with `outer` that of the outer optimizer of local SGD.
 units::Shards optimizer_shards(const Run& run, const units::Shards& model, bool outer);
 
 // Attributes the blocks of parameters, gradients and optimizer state to their kinds; call between

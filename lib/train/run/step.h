@@ -76,7 +76,7 @@ struct StepParts {
   std::vector<at::Tensor> buffers;  // the model's
   recipe::BatchPlan batch;
   std::optional<recipe::Clip> clip;
-  optim::Shards shards = {};  // shards of sharded parameters
+  optim::ShardedParameters shards = {};  // shards of sharded parameters
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
   local_sgd::Replicas& replicas;

@@ -50,7 +50,7 @@ FakeRank::FakeRank(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetwork> net
   run_->learner.optimizer = make_optimizer(run_->recipe, run_->engine->owned());
   run_->placement->start({});
   for (optim::MeanPlan& mean : plan_means(run_->recipe, run_->length)) {
-    run_->means.push_back(std::make_unique<optim::Mean>(std::move(mean), held_tensors(*run_)));
+    run_->means.push_back(std::make_unique<optim::Mean>(std::move(mean), model_shards(*run_)));
   }
 }
 

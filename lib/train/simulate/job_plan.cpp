@@ -178,8 +178,8 @@ class Planner {
       plan_.gradients += bytes_of(one.tensor);
       bytes[one.name] = bytes_of(one.tensor);
     }
-    for (const auto& [name, tensor] : make_optimizer(recipe_, std::move(owned))->state()) {
-      plan_.optimizer += bytes_of(tensor);
+    for (const auto& [name, shard] : make_optimizer(recipe_, std::move(owned))->state()) {
+      plan_.optimizer += bytes_of(shard.tensor);
     }
     const int averages = (recipe_.ema ? 1 : 0) + (recipe_.swa ? 1 : 0);
     plan_.averages = averages * plan_.parameters;
@@ -242,7 +242,7 @@ class Planner {
   // Parts of blocks, and their exchanges.
   std::vector<NamedParameter> own_parts() {
     std::vector<NamedParameter> parameters = trained_;
-    parallel::Sharding sharding;
+    parallel::ShardingOptions sharding;
     const std::string& level = recipe_.parallel.shard_level;
     if (level == "optimizer") sharding.level = parallel::ShardLevel::kOptimizer;
     if (level == "gradients") sharding.level = parallel::ShardLevel::kGradients;

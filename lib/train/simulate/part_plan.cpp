@@ -62,7 +62,7 @@ NamedParameter without_memory(const NamedParameter& parameter, at::IntArrayRef s
 }
 
 PartPlan plan_parts(const std::vector<NamedParameter>& parameters,
-                    const parallel::Sharding& sharding, const PartOf& of) {
+                    const parallel::ShardingOptions& sharding, const PartOf& of) {
   std::vector<FlatPlan> blocks =
       parallel::plan_flats(parameters, sharding.units, of.ranks, sharding.gathered_as_bf16);
   for (FlatPlan& block : blocks) {

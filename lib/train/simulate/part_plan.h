@@ -43,7 +43,7 @@ struct PartPlan {
 // Plans the shards of `parameters`, which the rank's units use, including frozen ones at
 // ShardLevel::kParameters; `sharding` has level, types and all units of the model.
 PartPlan plan_parts(const std::vector<units::NamedParameter>& parameters,
-                    const parallel::Sharding& sharding, const PartOf& of);
+                    const parallel::ShardingOptions& sharding, const PartOf& of);
 
 // `parameter` with so many elements and no memory.
 units::NamedParameter without_memory(const units::NamedParameter& parameter, at::IntArrayRef shape);

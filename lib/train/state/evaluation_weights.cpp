@@ -19,15 +19,17 @@ NamedTensors evaluated_tensors(const Run& run) {
   NamedTensors result = mean("buffers/", run.learner.buffers(), run.mesh->data());
   result.merge(run.learner.evaluation_weights());
   if (run.replicas->weights_differ()) {
-    result.merge(mean("model/", run.trained(), run.mesh->replicas()));
+    result.merge(mean("model/", local_tensors(run.trained()), run.mesh->replicas()));
   }
   return result;
 }
 
 MeanInPlace::MeanInPlace(Run& run, const optim::Mean& mean)
-    : run_(run), own_(values(held_tensors(run))) {
+    : run_(run), own_(values(local_tensors(model_shards(run)))) {
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : held_tensors(run)) tensor.copy_(mean.tensors().at(name));
+  for (const auto& [name, tensor] : local_tensors(model_shards(run))) {
+    tensor.copy_(mean.state().at(name).tensor);
+  }
   run_.engine->weights_changed();
 }
 

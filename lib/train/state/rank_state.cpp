@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,41 +18,26 @@
 #include "lib/train/state/reshard.h"
 
 namespace scaletrain::train {
-
-NamedTensors replica_state(const Run& run) {
-  const local_sgd::ReplicaTraits& replicas = run.replicas->traits();
-  NamedTensors result;
-  const auto add = [&result](const std::string& prefix, const NamedTensors& tensors) {
-    for (const auto& [name, tensor] : tensors) result.emplace(prefix + name, tensor);
-  };
-  if (!replicas.local_optimizer) return result;
-  add("optimizer/", run.learner.optimizer->state());
-  if (replicas.local_loss_scale) add("scaler/", run.learner.precision->state());
-  if (replicas.local_weights) add("model/", run.trained());
-  return result;
-}
-
 namespace {
 
-// Sizes of a mesh in state.json: {} means replicas only; axes missing at its end have size 1.
-struct Copies {
-  std::int64_t replicas = 1, contexts = 1;
-  bool operator==(const Copies&) const = default;
-};
-
-Copies copies_of(const std::vector<std::int64_t>& mesh, std::int64_t expert, int ranks) {
-  if (mesh.size() < 3) return {.replicas = ranks / expert};
-  const std::int64_t replicas = expert > 1 ? mesh[1] * mesh[2] / expert : mesh[1];
-  return {.replicas = replicas, .contexts = mesh.size() > 4 ? mesh[4] : 1};
+void add_named(const std::string& prefix, const units::Shards& state, units::Shards& all) {
+  for (const auto& [name, shard] : state) {
+    if (shard.is_here()) all.emplace(prefix + name, shard);
+  }
 }
 
-// Returns this rank's state as PREFIX/NAME or PREFIX/KIND/NAME.
-NamedTensors own_state(const Run& run) {
-  NamedTensors result;
-  for (const auto& [name, tensor] : run.placement->own_state()) {
-    result.emplace("exchange/" + name, tensor);
-  }
-  result.merge(replica_state(run));
+// Returns the number of replicas and of context-parallel ranks of a mesh in state.json: {} means
+// replicas only; axes missing at its end have size 1.
+std::pair<std::int64_t, std::int64_t> replicas_of(const std::vector<std::int64_t>& mesh,
+                                                  std::int64_t expert, int ranks) {
+  if (mesh.size() < 3) return {ranks / expert, 1};
+  return {expert > 1 ? mesh[1] * mesh[2] / expert : mesh[1], mesh.size() > 4 ? mesh[4] : 1};
+}
+
+// Returns all of this rank's state, as replica_state() does.
+units::Shards own_state(const Run& run) {
+  units::Shards result = replica_state(run);
+  add_named("exchange/", run.placement->state(), result);
   return result;
 }
 
@@ -70,8 +54,8 @@ bool is_of_this_mesh(const Run& run) {
 bool fits(const Run& run) {
   if (!run.replicas->traits().steps_alone) return is_of_this_mesh(run);
   const core::MeshPlan& plan = run.mesh->plan();
-  return copies_of(run.state.mesh, run.state.expert, static_cast<int>(run.state.world_size)) ==
-         copies_of(mesh_numbers(plan), plan.experts(), plan.world_size());
+  return replicas_of(run.state.mesh, run.state.expert, static_cast<int>(run.state.world_size)) ==
+         replicas_of(mesh_numbers(plan), plan.experts(), plan.world_size());
 }
 
 void warn_of_lost_state(const Run& run, const std::string& why) {
@@ -94,20 +78,14 @@ bool has_rows(const Run& run) {
 // tensors [ranks, ...], or if the model is sharded its shards of its replica's row of [replicas,
 // ...]. For a file, shards of several slices are merged, which is collective over the ranks of the
 // model.
-units::Shards rows_of(const Run& run, int rank, const NamedTensors& own, bool for_file) {
-  units::Shards rows;
+units::Shards rows_of(const Run& run, int rank, units::Shards rows, bool for_file) {
   if (!is_sharded(run)) {
-    for (const auto& [name, tensor] : own) {
-      rows.emplace(name, in_row(units::full_shard(tensor), rank, run.group->world_size()));
+    for (auto& [name, shard] : rows) {
+      shard = in_row(units::full_shard(shard.tensor), rank, run.group->world_size());
     }
     return rows;
   }
-  const units::Shards model = model_shards(run);
-  const std::set<std::string> whole = run.learner.optimizer->whole_state();
-  for (const auto& [name, tensor] : own) {
-    const std::string inner = name.substr(name.find('/') + 1);
-    rows.emplace(name, state_shard(run, model, inner, tensor, whole.contains(inner)));
-  }
+  set_owners(run, model_shards(run), rows);
   if (for_file && !run.learner.parts.empty()) rows = merge_slices(run.mesh->model(), rows);
   const std::vector<int> replicas = run.mesh->plan().same_place(rank, core::kGradientAxes);
   const auto row = std::ranges::find(replicas, rank) - replicas.begin();
@@ -116,53 +94,48 @@ units::Shards rows_of(const Run& run, int rank, const NamedTensors& own, bool fo
 }
 
 // Adds the part that `rank` writes, or that this rank writes for it.
-void add_part(const Run& run, int rank, const NamedTensors& own, checkpoint::Contents& contents) {
+void add_part(const Run& run, int rank, units::Shards own, checkpoint::Contents& contents) {
   const int ranks = run.mesh->plan().world_size();
   checkpoint::TensorFile& file = contents.files.emplace_back(
       checkpoint::TensorFile{.name = checkpoint::kRanksFile,
                              .kind = checkpoint::TensorFile::Kind::kPerRank,
-                             .shards = rows_of(run, rank, own, /*for_file=*/true),
+                             .shards = rows_of(run, rank, std::move(own), /*for_file=*/true),
                              .part = checkpoint::part_name(checkpoint::kRanksFile, rank, ranks)});
   if (rank != run.mesh->rank()) return;  // the bytes of all ranks are counted once
-  for (const auto& [name, shard] : file.shards) {
-    if (shard.is_here())
-      file.bytes_of_all += ranks * static_cast<std::int64_t>(shard.tensor.nbytes());
+  for (const auto& [name, tensor] : local_tensors(file.shards)) {
+    file.bytes_of_all += ranks * static_cast<std::int64_t>(tensor.nbytes());
   }
 }
 
 // Adds the rows of rank 0's replica, and those that its ranks received from other replicas.
 void add_received_parts(const Run& run, checkpoint::Contents& contents) {
   const std::vector<int> ranks = run.mesh->plan().same_place(run.mesh->rank(), core::kDataAxes);
+  const NamedTensors& received = run.replicas->states().tensors;
   for (std::size_t replica = 0; replica < ranks.size(); ++replica) {
-    NamedTensors own;
-    for (const auto& [name, all] : run.replicas->states().tensors) {
-      if (name.starts_with("buffers/")) continue;
-      own.emplace(name, all[static_cast<std::int64_t>(replica)]);
+    units::Shards rows = replica_state(run);
+    std::erase_if(rows, [&](const auto& one) { return !received.contains(one.first); });
+    for (auto& [name, shard] : rows) {
+      shard.tensor = received.at(name)[static_cast<std::int64_t>(replica)];
     }
-    add_part(run, ranks[replica], own, contents);
+    add_part(run, ranks[replica], std::move(rows), contents);
   }
 }
 
 // Gathers the state of all ranks, [ranks, ...], in rank 0's CPU memory, tensor by tensor: together
 // they are many times the model.
 NamedTensors gather_rank_state(Run& run) {
-  NamedTensors result;
-  const auto add = [&](NamedTensors gathered) {
-    for (auto& [name, all] : gathered) result.emplace(name, all.cpu());
-  };
   const local_sgd::ReplicaStates& states = run.replicas->states();
-  for (const auto& [name, tensor] : states.tensors) {
-    if (!name.starts_with("buffers/")) add(gather_of_replicas(*run.group, {{name, tensor}}));
-  }
-  if (!states.empty()) return result;
-  for (const auto& [name, tensor] : own_state(run)) {
-    add(gather_ranks(*run.group, {{name, tensor}}));
+  const auto gather = states.empty() ? gather_ranks : gather_of_replicas;
+  NamedTensors result;
+  for (const auto& one : states.empty() ? local_tensors(own_state(run)) : states.tensors) {
+    if (one.first.starts_with("buffers/")) continue;
+    for (const auto& [name, all] : gather(*run.group, {one})) result.emplace(name, all.cpu());
   }
   return result;
 }
 
 // Restores `own` on all ranks; otherwise returns on some rank why it is left.
-std::string read_rows(const Run& run, const NamedTensors& own,
+std::string read_rows(const Run& run, const units::Shards& own,
                       const std::filesystem::path& checkpoint) {
   const auto file = [&] {
     const std::filesystem::path path = checkpoint / checkpoint::kRanksFile;
@@ -192,6 +165,18 @@ std::string read_rows(const Run& run, const NamedTensors& own,
 
 }  // namespace
 
+units::Shards replica_state(const Run& run) {
+  const local_sgd::ReplicaTraits& replicas = run.replicas->traits();
+  units::Shards result;
+  if (!replicas.local_optimizer) return result;
+  add_named("optimizer/", run.learner.optimizer->state(), result);
+  if (replicas.local_loss_scale) {
+    add_named("scaler/", units::full_shards(run.learner.precision->state()), result);
+  }
+  if (replicas.local_weights) add_named("model/", run.trained(), result);
+  return result;
+}
+
 void add_rank_state(Run& run, checkpoint::Contents& contents) {
   if (has_rows(run) && !run.replicas->states().empty()) return add_received_parts(run, contents);
   if (has_rows(run)) return add_part(run, run.mesh->rank(), own_state(run), contents);
@@ -203,7 +188,7 @@ void add_rank_state(Run& run, checkpoint::Contents& contents) {
 
 void restore_rank_state(Run& run, const std::filesystem::path& checkpoint) {
   const at::NoGradGuard no_grad;
-  const NamedTensors own = own_state(run);
+  const units::Shards own = own_state(run);
   if (own.empty() && !has_rows(run)) return;
   const std::string why = read_rows(run, own, checkpoint);
   if (!why.empty() && run.group->rank() == 0) warn_of_lost_state(run, why);

@@ -12,9 +12,10 @@
 
 namespace scaletrain::train {
 
-// Returns this rank's tensors that differ between replicas and that a checkpoint keeps of each
-// (local_sgd::ReplicaTraits). Asynchronous replicas keep none: a resume gives all rank 0's state.
-NamedTensors replica_state(const Run& run);
+// Returns this rank's state that differs between replicas and that a checkpoint keeps of each
+// (local_sgd::ReplicaTraits), as PREFIX/NAME or PREFIX/KIND/NAME. Asynchronous replicas keep none:
+// a resume gives all rank 0's state.
+units::Shards replica_state(const Run& run);
 
 // Adds a file of the state of all ranks to `contents`. If the model is sharded, each rank writes
 // its shards of its replica's row of tensors [replicas, ...]: a run with as many replicas can

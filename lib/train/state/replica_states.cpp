@@ -18,10 +18,10 @@ std::vector<std::pair<std::string, at::Tensor>> local_states(const Run& run,
     for (const auto& [name, tensor] : tensors) result.emplace_back(prefix + name, tensor.detach());
   };
   add("buffers/", run.learner.buffers());
-  if (run.replicas->traits().local_weights) add("model/", run.trained());
+  if (run.replicas->traits().local_weights) add("model/", local_tensors(run.trained()));
   if (request == local_sgd::StateRequest::kEvaluation) return result;
-  for (const auto& [name, tensor] : replica_state(run)) {
-    if (!name.starts_with("model/")) result.emplace_back(name, tensor.detach());
+  for (const auto& [name, shard] : replica_state(run)) {
+    if (!name.starts_with("model/")) result.emplace_back(name, shard.tensor.detach());
   }
   return result;
 }

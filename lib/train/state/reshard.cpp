@@ -83,10 +83,8 @@ Shards merge_slices(dist::Group& group, const Shards& shards) {
     const std::int64_t count = full.numel();
     const auto border = [&](std::int64_t rank) { return count * rank / group.world_size(); };
     const std::int64_t first = border(group.rank()), last = border(group.rank() + 1);
-    Shard& range = result[name] = {.shape = tensor.shape};
-    if (first == last) continue;
-    range.tensor = full.view({-1}).slice(0, first, last).clone().cpu();
-    range.slices = {format::range_piece(tensor.shape, first, last)};
+    Shard& range = result[name] = range_of(units::full_shard(full), first, last);
+    range.tensor = range.tensor.clone().cpu();
   }
   return result;
 }

@@ -135,10 +135,8 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
     }
     return false;
   }
-  units::Shards shards = state_shards(run, model_shards(run), mean.tensors());
-  for (auto& [parameter, shard] : model_shards(run)) shards.try_emplace(parameter, shard);
   checkpoint::GroupReader(*run.group, read_by(run),
-                          [&] { return format::weights_file(checkpoint, name); }, std::move(shards),
+                          [&] { return format::weights_file(checkpoint, name); }, mean.state(),
                           {.casts_floats = true})
       .read([&run] { run.beat.enter(core::Phase::kStarting); });
   if (same_ranks) restore_ranks(*run.mesh, run.buffers_of(mean), checkpoint, name);

@@ -50,28 +50,15 @@ class Files {
       : run_(run), contents_(contents), shards_(model_shards(run)) {}
 
   void add_model() {
-    units::Shards model = shards_;
-    for (const auto& [name, tensor] : evaluated_tensors(run_)) model.at(name).tensor = tensor;
-    for (const auto& [name, buffer] : run_.learner.buffers()) {  // forward changes it
-      at::Tensor& tensor = model.at(name).tensor;
-      tensor = tensor.clone();
-    }
-    const NamedTensors own = run_.learner.buffers();
-    share_buffers(run_, named(model, own));
-    add(format::kModelFile, Kind::kWeights, std::move(model));
-    add_buffers(format::kModelFile, buffers_of_data_ranks(run_));
+    const NamedTensors evaluated = evaluated_tensors(run_);
+    add_weights(format::kModelFile, shards_, evaluated, buffers_of_data_ranks(run_));
   }
 
   void add_mean(const optim::Mean& mean) {
-    const std::string file = format::mean_file(mean.plan().name);
-    const NamedTensors own = run_.buffers_of(mean);
-    units::Shards weights = state_shards(run_, shards_, mean.tensors());
-    for (const auto& [name, tensor] : mean_over_ranks(run_.mesh->data(), own)) {
-      weights.at(name).tensor = tensor;
-    }
-    share_buffers(run_, named(weights, own));
-    add(file, Kind::kWeights, std::move(weights));
-    add_buffers(file, gather_ranks(run_.mesh->data(), own));
+    dist::Group& ranks = run_.mesh->data();
+    const NamedTensors buffers = run_.buffers_of(mean), averaged = mean_over_ranks(ranks, buffers);
+    add_weights(format::mean_file(mean.plan().name), mean.state(), averaged,
+                gather_ranks(ranks, buffers));
   }
 
   void add_optimizer() {
@@ -81,11 +68,22 @@ class Files {
  private:
   using Kind = checkpoint::TensorFile::Kind;
 
-  // Returns those of the shards' tensors that `names` has.
-  static NamedTensors named(const units::Shards& shards, const NamedTensors& names) {
-    NamedTensors result;
-    for (const auto& [name, tensor] : names) result.emplace(name, shards.at(name).tensor);
-    return result;
+  // Adds `weights` with `replaced` in place of theirs, and the buffers of each data-parallel rank.
+  void add_weights(const std::string& file, units::Shards weights, const NamedTensors& replaced,
+                   const NamedTensors& of_data_ranks) {
+    for (const auto& [name, tensor] : replaced) weights.at(name).tensor = tensor;
+    NamedTensors buffers;
+    for (const auto& [name, buffer] : run_.learner.buffers()) {
+      at::Tensor& tensor = weights.at(name).tensor;
+      tensor = tensor.clone();  // the next forward changes it
+      buffers.emplace(name, tensor);
+    }
+    share_buffers(run_, buffers);
+    add(file, Kind::kWeights, std::move(weights));
+    share_buffers(run_, of_data_ranks);
+    if (of_data_ranks.empty()) return;
+    contents_.file(checkpoint::buffers_file(file), Kind::kPerRank).shards =
+        units::full_shards(of_data_ranks);
   }
 
   // A sharded model is written by its first replica.
@@ -107,13 +105,6 @@ class Files {
     if (!run_.mesh->plan().writes(run_.mesh->rank())) return;
     if (!run_.learner.parts.empty()) shards = merge_slices(model, shards);
     file.shards = std::move(shards);
-  }
-
-  void add_buffers(const std::string& weights, const NamedTensors& of_data_ranks) {
-    share_buffers(run_, of_data_ranks);
-    if (of_data_ranks.empty()) return;
-    contents_.file(checkpoint::buffers_file(weights), Kind::kPerRank).shards =
-        units::full_shards(of_data_ranks);
   }
 
   Run& run_;
@@ -147,7 +138,7 @@ checkpoint::Contents snapshot(Run& run) {
 
 std::optional<format::TrainState> load_best_model(Run& run) {
   run.replicas->forget_states();  // they belong to another model
-  run.learner.end_training(held_tensors(run));
+  run.learner.end_training(local_tensors(model_shards(run)));
   const std::filesystem::path best =
       format::checkpoint_path(run.checkpoints(), run.state.best_step);
   std::optional<format::TrainState> at_hand;

@@ -89,10 +89,10 @@ std::string megabytes(std::int64_t bytes) {
 
 StepMemory step_memory(const Run& run, const units::MemoryUse& first) {
   std::vector<at::Tensor> state;
-  for (const auto& [name, tensor] : run.learner.optimizer->state()) {
+  for (const auto& [name, tensor] : local_tensors(run.learner.optimizer->state())) {
     if (tensor.device() == run.group->device()) state.push_back(tensor);
   }
-  return {.parameters = bytes_of(values(held_tensors(run))),
+  return {.parameters = bytes_of(values(local_tensors(model_shards(run)))),
           .optimizer = bytes_of(state),
           .gradients = run.placement->gradient_peak(accumulates_gradients(run)).backward,
           .activations = first.of(units::MemoryKind::kActivations),

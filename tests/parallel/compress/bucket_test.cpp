@@ -218,7 +218,9 @@ TEST_CASE("a name that is no compression is a mistake of the program") {
 
 std::string digests(BucketExchange& bucket) {
   std::string all;
-  for (const auto& [name, tensor] : bucket.state()) all += name + " " + digest_of(tensor) + "\n";
+  for (const auto& [name, shard] : bucket.state()) {
+    all += name + " " + digest_of(shard.tensor) + "\n";
+  }
   return all;
 }
 
@@ -257,7 +259,7 @@ TEST_CASE("with its state copied another bucket goes on to the same bits") {
       const auto second =
           parallel::make_bucket({.name = name, .rank = 2}, 99, job.wire, slots(), at::kCPU);
       const auto saved = job.bucket->state();
-      for (const auto& [key, tensor] : second->state()) tensor.copy_(saved.at(key));
+      for (const auto& [key, shard] : second->state()) shard.tensor.copy_(saved.at(key).tensor);
       const at::Tensor one = gradient(env.rank, 3), other = gradient(env.rank, 3);
       exchange(*job.bucket, one);
       exchange(*second, other);

@@ -53,7 +53,8 @@ TEST_CASE("the first steps are exchanged as they are, and what was not sent is s
                                     : "wrong");
     }
     const auto state = compression.state();
-    const bool has_error = state.size() == 1 && state.at("error/w").abs().max().item<double>() > 0;
+    const bool has_error =
+        state.size() == 1 && state.at("error/w").tensor.abs().max().item<double>() > 0;
     group.end("end");
     return text + (has_error ? "an error" : "no error");
   });

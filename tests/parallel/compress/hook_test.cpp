@@ -104,7 +104,7 @@ TEST_CASE("no part of a gradient is lost") {
           all += alone[2].grad() / 2;
         }
       }
-      at::Tensor kept = job.parallel.own_state().at("error/2").clone();
+      at::Tensor kept = job.parallel.state().at("error/2").tensor.clone();
       job.group.all_reduce_sum(kept, "errors").wait();
       const at::Tensor apart = (exchanged + kept.view_as(all) / 2 - all).abs().max();
       const double relative = (apart / all.abs().max()).item<double>();

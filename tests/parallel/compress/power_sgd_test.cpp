@@ -32,7 +32,7 @@ TEST_CASE("powersgd sends two factors of each matrix that is worth it, and the r
         std::map<std::string, std::vector<at::Tensor>> errors;
         for (const Slot& slot : slots()) {
           if (!state.contains("q/" + slot.name)) continue;
-          q[slot.name] = state.at("q/" + slot.name).to(at::kDouble);
+          q[slot.name] = state.at("q/" + slot.name).tensor.to(at::kDouble);
           errors[slot.name].resize(static_cast<std::size_t>(env.world_size),
                                    at::zeros({slot.rows, slot.columns()}, at::kDouble));
         }
@@ -105,7 +105,10 @@ TEST_CASE("what powersgd begins with depends on the seed and the name alone") {
     std::vector<Slot> moved = slots();
     std::swap(moved[0], moved[2]);
     const auto q = [&](std::uint64_t seed, const std::vector<Slot>& of) {
-      return parallel::make_power_sgd(job.wire, of, at::kCPU, 2, seed)->state().at("q/fc.weight");
+      return parallel::make_power_sgd(job.wire, of, at::kCPU, 2, seed)
+          ->state()
+          .at("q/fc.weight")
+          .tensor;
     };
     std::string text = fmt::format("{} {}", at::equal(q(7, slots()), q(7, moved)),
                                    at::equal(q(7, slots()), q(8, slots())));

@@ -247,7 +247,7 @@ TEST_CASE("ranks that have parts of an average measure with the whole, and train
   const auto average = [](Run& run, int /*rank*/) {
     const at::Tensor weight = run.learner.model->named_parameters()["head.weight"];
     const at::Tensor before = weight.clone();
-    const NamedTensors state = run.learner.optimizer->state();
+    const NamedTensors state = local_tensors(run.learner.optimizer->state());
     for (const auto& [name, tensor] : state) {  // beta1 is 0.9
       if (name.starts_with("z_minus_y/")) tensor.copy_(9 * state.at("y/" + name.substr(10)));
     }

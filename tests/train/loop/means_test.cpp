@@ -86,7 +86,7 @@ TEST_CASE("of a list of decays each mean is looked at, saved and goes on under i
     std::string text;
     for (const auto& mean : run->means) {
       text += fmt::format("{} {:.6f} ", mean->plan().name,
-                          mean->tensors().at("head.bias")[0].item<double>());
+                          mean->state().at("head.bias").tensor[0].item<double>());
     }
     return text;
   });
@@ -94,9 +94,9 @@ TEST_CASE("of a list of decays each mean is looked at, saved and goes on under i
     const auto run = build_run(whole, {}, saved_at(whole, 2), {});
     const auto value = [](const at::Tensor& tensor) { return tensor[0].item<double>(); };
     return fmt::format("ema {:.6f} ema:0.9 {:.6f} ema:0.8 {:.6f} ",
-                       value(run->means[1]->tensors().at("head.bias")),
+                       value(run->means[1]->state().at("head.bias").tensor),
                        value(run->learner.tensors().at("head.bias")),
-                       value(run->means[0]->tensors().at("head.bias")));
+                       value(run->means[0]->state().at("head.bias").tensor));
   });
   CHECK(said == expected);
 }

@@ -151,7 +151,7 @@ struct OnMesh {
         learner(build_learner(recipe, at::kCPU, {.steps_per_epoch = 1, .total_steps = 1}, 1,
                               nn::built_in_factories(), &mesh)) {
     if (on.ring) task->share_sequences(parallel::token_cut(on.ring));
-    parallel::Sharding sharding;
+    parallel::ShardingOptions sharding;
     for (const units::Unit& unit : learner.model->units()) sharding.units.push_back(unit.tensors);
     placement = parallel::make_placement(learner.parameters(), mesh, sharding);
     engine = std::make_unique<engine::Engine>(

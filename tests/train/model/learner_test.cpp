@@ -16,7 +16,7 @@ TEST_CASE("a learner has the model's parameters, whole and by name, and the sche
   const std::vector<units::NamedParameter> parameters = learner.parameters();
   REQUIRE(parameters.size() == 4);
   CHECK(parameters[0].name == "fc1.weight");
-  CHECK((parameters[0].shape == std::vector<std::int64_t>{5, 192}));
+  CHECK((parameters[0].shape() == std::vector<std::int64_t>{5, 192}));
   CHECK(parameters[1].dimensions() == 1);
   CHECK(parameters[0].tensor.requires_grad());
   CHECK_FALSE(parameters[0].is_head);

@@ -76,7 +76,7 @@ TEST_CASE("while a batch grows an equal mean takes the weights at the ends of ep
     const at::Tensor weight = at::zeros({1});
     const optim::Mean mean(
         plan_means(tiny.recipe({"epochs=4", "steps=null", swa}), growing_length(in_epochs)).at(0),
-        {{"weight", weight}});
+        units::full_shards({{"weight", weight}}));
     std::vector<int> steps;
     for (int step = 0; step < 11; ++step) {
       if (mean.is_due(step)) steps.push_back(step + 1);

@@ -162,7 +162,7 @@ std::string compare(OnMesh& part, OnMesh& whole, double own_loss, double whole_l
     const bool is_cut = cut != part.learner.parts.end();
     look(own.name, distance(own.tensor.grad(),
                             is_cut ? testing::slice_as(all, cut->second, own.tensor) : all, all));
-    if (own.shape != all.sizes().vec()) wrong += own.name + " has another shape; ";
+    if (own.shape() != all.sizes().vec()) wrong += own.name + " has another shape; ";
   }
   return wrong;
 }

@@ -19,7 +19,7 @@ TEST_CASE("what autocast copies is gathered as bf16, but for what a loss in chun
                                                              {"tied", false}});
   const auto model = nn::make_model(recipe.model, recipe.data.image_size, 1);
   const auto types_of = [&] {
-    parallel::Sharding sharding;
+    parallel::ShardingOptions sharding;
     for (const units::Unit& unit : model->units()) sharding.units.push_back(unit.tensors);
     take_types(recipe, *model, sharding);
     return sharding;
@@ -30,7 +30,7 @@ TEST_CASE("what autocast copies is gathered as bf16, but for what a loss in chun
   CHECK(types_of().gathered_as_bf16.empty());
 
   recipe.parallel.types = recipe::ShardTypes{.parameters = "bf16"};
-  const parallel::Sharding narrow = types_of();
+  const parallel::ShardingOptions narrow = types_of();
   CHECK_FALSE(narrow.reduces_as_bf16);
   // Four of attention and three of the MLP in each of two blocks, and the head; no norm, no
   // embedding.

@@ -207,7 +207,7 @@ TEST_CASE("a rank's parts are those of its stages, at each level, and lie where 
           const auto run = build_run(recipe, env, std::nullopt, {});
           std::string wrong;
           bool has_frozen = false;
-          for (const units::NamedParameter& part : run->placement->parts()) {
+          for (const units::NamedParameter& part : run->placement->sharded_parameters()) {
             has_frozen = has_frozen || !part.tensor.requires_grad();
             if (!run->pipeline->has(part.name)) wrong += part.name + " is another stage's; ";
             if ((part.on_host != nullptr) != row.on_host) wrong += part.name + " lies elsewhere; ";

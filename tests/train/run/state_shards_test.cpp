@@ -35,7 +35,7 @@ TEST_CASE("a rank holds the model, or the parts that its mesh gives it, each ele
            for (const auto& [name, shard] : model_shards(*run)) {
              if (shard.owned) own += shard.count();
            }
-           const NamedTensors held = held_tensors(*run);
+           const NamedTensors held = local_tensors(model_shards(*run));
            const bool has_frozen = held.contains("fc1.bias");
            return fmt::format("{} {} {} {}", run->mesh->plan().writes(env.rank), elements_of(held),
                               has_frozen ? held.at("fc1.bias").numel() : 0, own);
@@ -77,7 +77,7 @@ TEST_CASE(
          testing::run_ranks({.world_size = 4}, [&](const core::WorkerEnv& env) -> std::string {
            const auto run = build_run(recipe, env, std::nullopt, {});
            run->mesh->end("all are connected");
-           const NamedTensors held = held_tensors(*run);
+           const NamedTensors held = local_tensors(model_shards(*run));
            std::int64_t bytes = 0, elements = 0, model = 0;
            for (const auto& item : run->learner.model->named_parameters()) {
              const auto part = run->learner.parts.find(item.key());
@@ -139,7 +139,8 @@ TEST_CASE("where every rank has the model, what it holds is that") {
   const testing::TinyRun tiny;
   const auto said = testing::said_apart([&]() -> std::string {
     const auto run = build_run(tiny.recipe(), {}, std::nullopt, {});
-    const bool same = elements_of(held_tensors(*run)) == elements_of(run->learner.tensors());
+    const bool same =
+        elements_of(local_tensors(model_shards(*run))) == elements_of(run->learner.tensors());
     return same && !is_sharded(*run) ? "the same" : "another";
   });
   CHECK(said == "the same");

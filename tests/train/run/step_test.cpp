@@ -70,7 +70,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   Remembers optimizer(model.parameters()[0], note);
   const auto placement = place(model, mesh, note);
   engine::Engine engine({model, task, precision, *placement, mesh}, 1);
-  optim::Mean mean({.decay = wanted.decay}, {{"seen", model.buffers()[0]}});
+  optim::Mean mean({.decay = wanted.decay}, units::full_shards({{"seen", model.buffers()[0]}}));
   std::vector<optim::Mean*> means;
   if (wanted.decay) means.push_back(&mean);
   const std::int64_t global = 2 * wanted.accumulate * mesh.plan().readers();
@@ -114,7 +114,8 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   }
   say(runner.drain());
   if (runner.drain()) said += "more";
-  if (wanted.decay) said += fmt::format("mean {:g};", mean.tensors().at("seen").item<double>());
+  if (wanted.decay)
+    said += fmt::format("mean {:g};", mean.state().at("seen").tensor.item<double>());
   return said + optimizer.said + fmt::format(" seen {:g}", model.buffers()[0].item<double>());
 }
 
@@ -306,8 +307,8 @@ TEST_CASE("a step reads no value of a tensor where the late path is on") {
           optim::make_optimizer(config, {{.name = "weight", .tensor = model.parameters()[0]}});
       const auto placement = place(model, mesh, note);
       engine::Engine engine({model, task, *precision, *placement, mesh}, 1);
-      optim::Mean ema({.decay = 0.9, .warmup = true}, {{"weight", model.parameters()[0]}});
-      optim::Mean swa({}, {{"weight", model.parameters()[0]}});
+      const units::Shards averaged = units::full_shards({{"weight", model.parameters()[0]}});
+      optim::Mean ema({.decay = 0.9, .warmup = true}, averaged), swa({}, averaged);
       StepRunner runner({.mesh = mesh,
                          .beat = beat,
                          .batches = batches,

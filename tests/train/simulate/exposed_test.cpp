@@ -69,7 +69,7 @@ std::vector<dist::FakeCall> calls_of_step(parallel::ShardLevel level, std::size_
   dist::Group world(network, at::kCPU);
   const dist::Mesh mesh(world, core::MeshPlan(kRanks, {.pipe = 1, .replica = {}, .shard = kRanks}));
   std::vector<units::NamedParameter> parameters;
-  parallel::Sharding sharding{.level = level};
+  parallel::ShardingOptions sharding{.level = level};
   for (std::size_t unit = 0; unit < kUnits; ++unit) {
     const std::string name = "unit" + std::to_string(unit);
     parameters.push_back({name, at::zeros({kElements}).requires_grad_(true)});

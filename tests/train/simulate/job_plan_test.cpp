@@ -195,13 +195,14 @@ Json run_rank(const Case& one, std::unique_ptr<dist::Group> own) {
     result["calls"][group] = list;
   }
   std::vector<at::Tensor> held = run.learner.model->buffers(), parts, state;
-  for (const units::NamedParameter& part : run.placement->parts()) parts.push_back(part.tensor);
+  for (const units::NamedParameter& part : run.placement->sharded_parameters())
+    parts.push_back(part.tensor);
   if (one.parallel.shard_level != "parameters" || one.parallel.shard == 1) {
     const std::vector<at::Tensor> parameters = run.learner.model->parameters();
     held.insert(held.end(), parameters.begin(), parameters.end());
     parts.clear();
   }
-  for (const auto& [name, tensor] : run.learner.optimizer->state()) state.push_back(tensor);
+  for (const auto& [name, shard] : run.learner.optimizer->state()) state.push_back(shard.tensor);
   result["parameters"] = kept_bytes(held) + memory_of(parts);
   result["gradients"] = bytes_of(run.engine->gradients());
   const core::GradientPeak peak =
@@ -210,8 +211,8 @@ Json run_rank(const Case& one, std::unique_ptr<dist::Group> own) {
   result["gradients in the exchange"] = peak.exchange;
   result["optimizer"] = bytes_of(state);
   std::int64_t unsent = 0;
-  for (const auto& [name, tensor] : run.placement->own_state()) {
-    unsent += 2 * static_cast<std::int64_t>(tensor.nbytes());
+  for (const auto& [name, shard] : run.placement->state()) {
+    unsent += 2 * static_cast<std::int64_t>(shard.tensor.nbytes());
   }
   result["unsent"] = unsent;
   run.mesh->end("the test");

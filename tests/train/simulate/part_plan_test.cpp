@@ -17,7 +17,7 @@ std::vector<units::NamedParameter> three_parameters() {
   return parameters;
 }
 
-parallel::Sharding three_units(ShardLevel level) {
+parallel::ShardingOptions three_units(ShardLevel level) {
   return {.level = level, .units = {{"a"}, {"b"}, {"c"}}};
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("of several stages each exchanges the blocks that it uses, shared ones
       .ranks = 2, .place = 0, .stages = {{0, 1}, {2, 3}}, .is_of_pipeline = true, .micros = 2};
   std::vector<units::NamedParameter> parameters = three_parameters();
   parameters.erase(parameters.begin() + 1);
-  parallel::Sharding sharding = three_units(ShardLevel::kGradients);
+  parallel::ShardingOptions sharding = three_units(ShardLevel::kGradients);
   CHECK(plan_parts(parameters, sharding, of).scatters.calls == 2 * 2);
   sharding.units[2].push_back("a");
   CHECK(plan_parts(parameters, sharding, of).scatters.calls == 2 * (2 + 1));
@@ -79,7 +79,7 @@ TEST_CASE("of several stages each exchanges the blocks that it uses, shared ones
 }
 
 TEST_CASE("bf16 is half as much, of what is gathered and of what is added up") {
-  parallel::Sharding sharding = three_units(ShardLevel::kParameters);
+  parallel::ShardingOptions sharding = three_units(ShardLevel::kParameters);
   sharding.gathered_as_bf16 = {"a", "b", "c"};
   sharding.reduces_as_bf16 = true;
   const PartPlan plan = plan_parts(three_parameters(), sharding,

@@ -80,7 +80,7 @@ TEST_CASE("averaged weights are swapped into the model and back") {
           const auto run = build_run(tiny.recipe({"ema={}"}), {}, std::nullopt, {});
           const at::Tensor weight = run->learner.tensors().at("head.weight");
           const at::Tensor own = weight.clone();
-          run->means[0]->tensors().at("head.weight").fill_(0.5);
+          run->means[0]->state().at("head.weight").tensor.fill_(0.5);
           std::string said;
           {
             const MeanInPlace in_place(*run, *run->means[0]);

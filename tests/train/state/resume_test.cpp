@@ -31,7 +31,8 @@ std::unique_ptr<Run> build(const recipe::Recipe& recipe,
 // Saves `run` as if three steps were done and the second had been the best.
 fs::path save(Run& run) {
   for (const auto& [name, tensor] : run.learner.tensors()) tensor.fill_(0.25);
-  for (const auto& [name, tensor] : run.learner.optimizer->state()) tensor.fill_(0.5);
+  for (const auto& [name, tensor] : local_tensors(run.learner.optimizer->state()))
+    tensor.fill_(0.5);
   run.state.step = run.state.step_in_epoch = 3;
   run.state.samples = 12;
   if (run.length.growing) stand_at(*run.length.growing, run.state);
@@ -59,8 +60,8 @@ std::string resumed(const recipe::Recipe& recipe, const recipe::Recipe& changed)
     std::string said;
     core::set_warning_listener([&](const std::string& line) { said += line + "; "; });
     const auto run = build(changed, checkpoint);
-    const bool same =
-        all(run->learner.tensors(), 0.25) && all(run->learner.optimizer->state(), 0.5);
+    const bool same = all(run->learner.tensors(), 0.25) &&
+                      all(local_tensors(run->learner.optimizer->state()), 0.5);
     return said + standing(*run) + (same ? ", same tensors" : ", other tensors");
   });
 }
@@ -128,7 +129,7 @@ TEST_CASE("each rank goes on with the ema of its own buffers, and with its count
   const auto first = [](const at::Tensor& tensor) { return tensor.flatten()[0].item<double>(); };
   const auto save_filled = [&](const core::WorkerEnv& env) {
     const auto run = build_run(recipe, env, std::nullopt, {});
-    for (const auto& [name, tensor] : run->means[0]->tensors()) tensor.fill_(0.25);
+    for (const auto& [name, tensor] : local_tensors(run->means[0]->state())) tensor.fill_(0.25);
     run->buffers_of(*run->means[0]).at(mean).fill_(0.25 + env.rank);
     run->state.step = run->state.step_in_epoch = 2;
     run->state.samples = 16;
@@ -147,7 +148,7 @@ TEST_CASE("each rank goes on with the ema of its own buffers, and with its count
     const double own = first(run->buffers_of(*run->means[0]).at(mean)) - env.rank;
     run->learner.tensors().at(weight).fill_(1);
     run->means[0]->update(2, at::zeros({}));  // 1 - 3^(-2/3) of 0.25 is kept
-    return fmt::format("{} {:.4f}", own, first(run->means[0]->tensors().at(weight)));
+    return fmt::format("{} {:.4f}", own, first(run->means[0]->state().at(weight).tensor));
   };
   for (const auto& result : testing::run_ranks({.world_size = 2}, go_on)) {
     CHECK(result.text == "0.25 0.6106");

@@ -71,7 +71,7 @@ std::string numbers_of(Run& run) {
   const auto say = [&text](const at::Tensor& tensor) {
     text += fmt::format("{} ", tensor.to(at::kDouble).sum().item<double>());
   };
-  for (const auto& [name, tensor] : held_tensors(run)) say(tensor);
+  for (const auto& [name, tensor] : local_tensors(model_shards(run))) say(tensor);
   for (const at::Tensor& tensor : run.learner.model->parameters()) {
     if (tensor.storage().nbytes() > 0) say(tensor);  // others come when they are needed
   }
@@ -148,7 +148,8 @@ TEST_CASE("ranks that have parts of tensors save the whole of each") {
     const auto run = build_run(tiny.recipe({testing::kVitChange, "ema.decay=0.5",
                                             R"(optimizer={"name": "adamw", "lr": 0.1})", parallel}),
                                env, std::nullopt, {});
-    for (const auto& [name, tensor] : run->learner.optimizer->state()) tensor.fill_(2);
+    for (const auto& [name, tensor] : local_tensors(run->learner.optimizer->state()))
+      tensor.fill_(2);
     const checkpoint::FullContents contents(snapshot(*run));
     std::string text;
     const auto say = [&text](const char* of, const NamedTensors& tensors) {
@@ -197,7 +198,7 @@ TEST_CASE("the best model is taken over, not its optimizer; a damaged one is lef
     core::set_warning_listener([&](const std::string& line) { text += line + "; "; });
     const auto run = build_run(tiny.recipe(), {}, std::nullopt, {});
     const at::Tensor weight = run->learner.tensors().at("head.weight");
-    const at::Tensor momentum = run->learner.optimizer->state().begin()->second;
+    const at::Tensor momentum = run->learner.optimizer->state().begin()->second.tensor;
     weight.fill_(0.25);
     run->state.step = run->state.step_in_epoch = run->state.best_step = 2;
     run->state.samples = 8;
@@ -293,8 +294,8 @@ TEST_CASE("each rank takes over what it has of the best model") {
            run->state.samples = 8;
            run->state.best_metric = 0.5;
            run->state.best_steps = {{2, 0.5}};
-           for (const auto& [name, tensor] : run->learner.optimizer->state()) {
-             if (name == "step") tensor.fill_(2);
+           for (const auto& [name, shard] : run->learner.optimizer->state()) {
+             if (name == "step") shard.tensor.fill_(2);
            }
            const std::string best = numbers_of(*run);
            Reporter reporter(*run, env, std::nullopt, /*late=*/false);
@@ -302,7 +303,7 @@ TEST_CASE("each rank takes over what it has of the best model") {
            saves.save();
            saves.finish();
            run->mesh->world().barrier("saved");
-           for (const auto& [name, tensor] : held_tensors(*run)) tensor.fill_(7);
+           for (const auto& [name, tensor] : local_tensors(model_shards(*run))) tensor.fill_(7);
            run->engine->weights_changed();
            const bool has_changed = numbers_of(*run) != best;
            run->replicas = std::make_unique<OtherStates>();
@@ -335,7 +336,7 @@ TEST_CASE("the best model is the mean where a run has one") {
           run->state.best_steps = {{2, 0.5}};
           const at::Tensor weight = run->learner.tensors().at("head.weight");
           weight.fill_(0.25);
-          run->means.front()->tensors().at("head.weight").fill_(0.5);
+          run->means.front()->state().at("head.weight").tensor.fill_(0.5);
           checkpoint::save(core::system_disk(), run->recipe.output, snapshot(*run), {.last = 3});
           load_best_model(*run);
           return fmt::format("{}", weight[0][0].item<float>());

@@ -16,21 +16,21 @@
 
 namespace scaletrain::parallel {
 
-struct ShardBlock {
-  // Shard of a parameter that this rank updates; `begin`: its offset in ShardBlock::own.
+struct FlatBlock {
+  // Shard of a parameter that this rank updates; `begin`: its offset in FlatBlock::own.
   struct Owned {
     at::Tensor tensor;
     std::int64_t begin;
   };
 
   // Makes the parameters views of `whole` without changing their values.
-  ShardBlock(FlatPlan given, const std::vector<units::NamedParameter>& all, int ranks,
-             at::Device device);
+  FlatBlock(FlatPlan given, const std::vector<units::NamedParameter>& all, int ranks,
+            at::Device device);
 
   // Makes the parameters bf16, in the memory that they had before.
   void narrow();
   // Shard of `rank`, as a view of `whole`.
-  at::Tensor place_of(int rank) const;
+  at::Tensor shard_of(int rank) const;
 
   // Adds the gradient of the parameter at `slot` to `sums` and drops the gradient.
   void add_gradient(std::size_t slot);
@@ -64,7 +64,7 @@ struct ShardBlock {
 };
 
 // Peak memory of the gradients of `blocks`, which are all blocks of a rank.
-core::GradientPeak gradient_peak_of(const std::vector<std::unique_ptr<ShardBlock>>& blocks,
+core::GradientPeak gradient_peak_of(const std::vector<std::unique_ptr<FlatBlock>>& blocks,
                                     const core::ShardedGradients& options);
 
 }  // namespace scaletrain::parallel

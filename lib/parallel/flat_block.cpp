@@ -1,4 +1,4 @@
-#include "lib/parallel/shard_block.h"
+#include "lib/parallel/flat_block.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -13,8 +13,8 @@ namespace scaletrain::parallel {
 using units::MemoryKind;
 using units::MemoryPhase;
 
-ShardBlock::ShardBlock(FlatPlan given, const std::vector<units::NamedParameter>& all, int ranks,
-                       at::Device device)
+FlatBlock::FlatBlock(FlatPlan given, const std::vector<units::NamedParameter>& all, int ranks,
+                     at::Device device)
     : plan(std::move(given)), gaps(gaps_of(plan, ranks)), has_sum(plan.slots.size(), false) {
   const MemoryPhase phase(MemoryKind::kParameters);
   gradients = at::TensorOptions(plan.type).device(device);
@@ -29,7 +29,7 @@ ShardBlock::ShardBlock(FlatPlan given, const std::vector<units::NamedParameter>&
   }
 }
 
-void ShardBlock::narrow() {
+void FlatBlock::narrow() {
   whole = same_memory_as(whole, at::kBFloat16);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const FlatSlot& slot = plan.slots[i];
@@ -38,11 +38,11 @@ void ShardBlock::narrow() {
   }
 }
 
-at::Tensor ShardBlock::place_of(int rank) const {
+at::Tensor FlatBlock::shard_of(int rank) const {
   return whole.narrow(0, plan.part * rank, plan.part);
 }
 
-void ShardBlock::add_gradient(std::size_t slot) {
+void FlatBlock::add_gradient(std::size_t slot) {
   const MemoryPhase phase(MemoryKind::kGradients);
   if (!sums.defined()) {
     sums = at::empty(whole.sizes(), gradients);
@@ -60,7 +60,7 @@ void ShardBlock::add_gradient(std::size_t slot) {
   gradient_of_slot.reset();
 }
 
-at::Tensor& ShardBlock::complete_sums() {
+at::Tensor& FlatBlock::complete_sums() {
   if (!sums.defined()) sums = at::zeros(whole.sizes(), gradients);
   for (std::size_t i = 0; i < plan.slots.size(); ++i) {
     const FlatSlot& slot = plan.slots[i];
@@ -69,20 +69,20 @@ at::Tensor& ShardBlock::complete_sums() {
   return sums;
 }
 
-void ShardBlock::drop_sums() {
+void FlatBlock::drop_sums() {
   give_memory_back(sums);  // frees it at once: the watchdog of collectives may keep the tensor
   sums.reset();
   has_sum.assign(has_sum.size(), false);
 }
 
-void ShardBlock::zero_grad() {
+void FlatBlock::zero_grad() {
   for (const Owned& one : owned) one.tensor.mutable_grad().reset();
   gradient.reset();
   sums.reset();
   has_sum.assign(has_sum.size(), false);
 }
 
-core::GradientPeak gradient_peak_of(const std::vector<std::unique_ptr<ShardBlock>>& blocks,
+core::GradientPeak gradient_peak_of(const std::vector<std::unique_ptr<FlatBlock>>& blocks,
                                     const core::ShardedGradients& options) {
   std::vector<core::GradientBlock> trained;
   for (const auto& block : blocks) {

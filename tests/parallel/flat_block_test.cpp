@@ -1,4 +1,4 @@
-#include "lib/parallel/shard_block.h"
+#include "lib/parallel/flat_block.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -18,8 +18,8 @@ struct BlockOfTwo {
   }
 
   std::vector<units::NamedParameter> parameters;
-  ShardBlock block{plan_flats(parameters, {{"matrix", "vector"}}, 2).front(), parameters, 2,
-                   at::Device(at::kCPU)};
+  FlatBlock block{plan_flats(parameters, {{"matrix", "vector"}}, 2).front(), parameters, 2,
+                  at::Device(at::kCPU)};
 };
 
 // For its lifetime memory that nobody has written holds NaN.
@@ -46,7 +46,7 @@ TEST_CASE("a block has its parameters' values, and they are views of it") {
   for (const units::NamedParameter& parameter : one.parameters) {
     CHECK(parameter.tensor.eq(7).all().item<bool>());
   }
-  one.block.place_of(1).fill_(8);
+  one.block.shard_of(1).fill_(8);
   CHECK(one.block.whole.eq(8).sum().item<std::int64_t>() == one.block.plan.part);
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("gradients of parameters that are bf16 from now on are added up in fp3
 
 TEST_CASE("a new step begins without gradients") {
   BlockOfTwo one;
-  one.block.own = one.block.place_of(0);
+  one.block.own = one.block.shard_of(0);
   one.block.owned.push_back({.tensor = one.block.own.narrow(0, 0, 6).detach(), .begin = 0});
   one.block.owned[0].tensor.mutable_grad() = at::ones({6});
   one.block.gradient = at::ones({one.block.plan.part});
