@@ -81,6 +81,41 @@ std::string of_node(const RunJson& record, const char* what) {
                      words_of(record, "who"), what, because(record, "why"));
 }
 
+// "train.tar/1, train.tar/2 and 2 more", from the keys of an anomalous step's samples.
+std::string samples_of(const RunJson& record) {
+  constexpr std::size_t kShownKeys = 3;
+  const auto keys = record.find("keys");
+  std::string text;
+  std::size_t shown = 0;
+  if (keys != record.end() && keys->is_array()) {
+    for (const RunJson& key : *keys) {
+      if (!key.is_string() || shown == kShownKeys) continue;
+      text += (text.empty() ? "" : ", ") + core::printable(key.get<std::string>());
+      ++shown;
+    }
+  }
+  const std::int64_t more = integer(record, "samples", 0) - static_cast<std::int64_t>(shown);
+  return shown > 0 && more > 0 ? fmt::format("{} and {} more", text, more) : text;
+}
+
+std::string anomalous(const RunJson& record) {
+  const auto skipped = record.find("skipped");
+  const bool is_clipped = skipped != record.end() && skipped->is_boolean() && !skipped->get<bool>();
+  const std::string unit = words_of(record, "unit"), samples = samples_of(record);
+  std::string text =
+      fmt::format("Step {} was anomalous and {}{} It came from rank {}", integer(record, "step"),
+                  is_clipped ? "clipped" : "left out", because(record), integer(record, "rank", 0));
+  if (!unit.empty()) text += fmt::format(", where {} was the first not finite", unit);
+  return text + (samples.empty() ? "." : fmt::format("; its samples: {}.", samples));
+}
+
+std::string rolled_back(const RunJson& record) {
+  const std::int64_t from = integer(record, "checkpoint"), step = integer(record, "step");
+  return fmt::format(
+      "The run went back to the weights of step {}: the batches of steps {} to {} are skipped.",
+      from, from + 1, step);
+}
+
 std::string at_step(const RunJson& record, const char* text) {
   return fmt::format("{} at step {}{}", text, integer(record, "step"), because(record));
 }
@@ -101,6 +136,9 @@ const std::map<std::string, Sentence, std::less<>>& sentences() {
                                             number_of(record, "factor").value_or(0))
                                     .c_str());
        }},
+      {"anomaly", anomalous},
+      {"rolled_back", rolled_back},
+      {"saturated", [](const RunJson& record) { return at_step(record, "Training stands still"); }},
       {"early_stopped",
        [](const RunJson& record) { return at_step(record, "Training stopped early"); }},
       {"finished", [](const RunJson& record) { return at_step(record, "The run finished"); }},

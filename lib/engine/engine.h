@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,13 @@ class Engine {
   // Squared norm of the whole model's gradient, a 0-dim double on the device, equal on all ranks of
   // a replica; sums each element once, in double. Collective; does not wait for the device.
   at::Tensor squared_norm() const;
+
+  // Returns the first unit whose output for a micro-batch of step `step` is not finite: "input" if
+  // the input is not, "loss" for the loss; "" if all are finite, or with a pipeline. Runs forward
+  // with the step's random numbers and changes no state but buffers that a unit updates itself.
+  // Waits for the device. Collective.
+  std::string first_not_finite(std::int64_t step, std::int64_t micro_step,
+                               const task::Example& example);
 
   // Measures memory and time of each unit for an activation checkpointing budget: runs `example`
   // forward, each unit twice, and changes no state. Waits for the device. Collective.

@@ -56,21 +56,31 @@ void add_squares(const UnitRange& range, const at::Tensor& values, const at::Ten
   sums.index_add_(0, range.numbers(values.device()), values.to(at::kDouble).square());
 }
 
+// Multiplies the gradients by `scale`, a 0-dim tensor, if that is below 1.
+void shrink(const std::vector<at::Tensor>& gradients, const at::Tensor& scale) {
+  const at::Tensor factor = scale.clamp_max(1.0).to(gradients.front().scalar_type());
+  if (!scale.is_cpu()) {  // looking at the factor would wait for all queued work
+    at::_foreach_mul_(gradients, factor);
+    return;
+  }
+  if (factor.ge(1).const_data_ptr<bool>()[0]) return;  // nothing is queued on a CPU
+  for (const at::Tensor& gradient : gradients) gradient.mul_(factor);
+}
+
 }  // namespace
 
 void clip_grad_norm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
                     double max_norm) {
   if (gradients.empty()) return;
   const at::NoGradGuard no_grad;
-  const at::Tensor factor = at::mul(at::reciprocal(at::add(norm, 1e-6)), max_norm)
-                                .clamp_max(1.0)
-                                .to(gradients.front().scalar_type());
-  if (!norm.is_cpu()) {  // looking at the factor would wait for all queued work
-    at::_foreach_mul_(gradients, factor);
-    return;
-  }
-  if (factor.ge(1).const_data_ptr<bool>()[0]) return;  // nothing is queued on a CPU
-  for (const at::Tensor& gradient : gradients) gradient.mul_(factor);
+  shrink(gradients, at::mul(at::reciprocal(at::add(norm, 1e-6)), max_norm));
+}
+
+void clip_grad_norm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
+                    const at::Tensor& max_norm) {
+  if (gradients.empty()) return;
+  const at::NoGradGuard no_grad;
+  shrink(gradients, at::mul(at::reciprocal(at::add(norm, 1e-6)), max_norm));
 }
 
 void clip_grad_value(const std::vector<at::Tensor>& gradients, double limit) {

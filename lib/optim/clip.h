@@ -15,6 +15,9 @@ namespace scaletrain::optim {
 // torch.nn.utils.clip_grad_norm_. Only queues work: `norm` is not read on a device.
 void clip_grad_norm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
                     double max_norm);
+// Overload for a limit on the device, a 0-dim tensor; infinite: nothing is clipped.
+void clip_grad_norm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm,
+                    const at::Tensor& max_norm);
 
 // Limits each element to -limit..limit, as torch.nn.utils.clip_grad_value_.
 void clip_grad_value(const std::vector<at::Tensor>& gradients, double limit);

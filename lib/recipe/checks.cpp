@@ -121,6 +121,20 @@ void check_exchanges(const Recipe& recipe, const Node& tree, Problems& problems)
         tree, problems);
 }
 
+// Replicas that differ between synchronizations cannot go back to one checkpoint at any step.
+void check_anomaly(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (!recipe.anomaly) return;
+  if (recipe.sync.is_async()) {
+    problems.add(written_at(tree, {"anomaly"}), "/anomaly",
+                 "asynchronous replicas share no step on which they could agree",
+                 R"(leave it out, or use another "sync")");
+  }
+  if (recipe.anomaly->policy != "rollback" || !recipe.sync.is_rare()) return;
+  problems.add(written_at(tree, {"anomaly", "policy"}), "/anomaly/policy",
+               "rollback needs replicas that are equal after each step, and /sync lets them differ",
+               R"(use another policy, or leave "sync" out)");
+}
+
 // Input of a check, and the list that it adds mistakes to.
 struct Subject {
   const Recipe& recipe;
@@ -184,6 +198,8 @@ const std::vector<CheckGroup>& check_groups() {
            check(s.recipe.offload, s.recipe.parallel, s.recipe.sam, s.recipe.clip, s.tree,
                  s.problems);
          }},
+        {{"/anomaly", "/sync"},
+         [](const Subject& s) { check_anomaly(s.recipe, s.tree, s.problems); }},
         {{"/compress", "/sync"},
          [](const Subject& s) { check_exchanges(s.recipe, s.tree, s.problems); }}}},
       {{kRoot},

@@ -74,6 +74,9 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
            "Mixup and CutMix of training images and their targets. Default: off.")
       .add("clip", describe(recipe.clip),
            "Gradient clipping. Default: off. For example {\"norm\": 1.0}.")
+      .add("anomaly", describe(recipe.anomaly),
+           "Anomalous steps: what happens when loss or gradients are not finite or spike. Default: "
+           "off; steps that are not finite are skipped, and 10 in a row end the run.")
       .add("sam", describe(recipe.sam),
            "Sharpness-aware minimization (SAM): two forward and backward passes a step. Default: "
            "off.")

@@ -66,7 +66,7 @@ constexpr const char* kForImages = "does nothing: it is for images, and the sets
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
 // If several rules cover a key the first is reported.
-constexpr std::array<IdleRule, 60> kIdleRules{{
+constexpr std::array<IdleRule, 61> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},
     {"/data/eval_resize", kForImages, has_tokens},
@@ -96,6 +96,8 @@ constexpr std::array<IdleRule, 60> kIdleRules{{
      [](const Recipe& recipe) {
        return recipe.mix && (recipe.mix->mixup == 0 || recipe.mix->cutmix == 0);
      }},
+    {"/anomaly/factor", R"(does nothing: it is for "policy": "reduce_lr")",
+     [](const Recipe& recipe) { return recipe.anomaly && recipe.anomaly->policy != "reduce_lr"; }},
     {"/batch/memory_mb", R"(does nothing: "per_device" is a number)",
      [](const Recipe& recipe) { return !recipe.batch.is_automatic(); }},
     {"/offload", "moves nothing: all of it is false",

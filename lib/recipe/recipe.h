@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/recipe/catalog/values.h"
+#include "lib/recipe/sections/anomaly.h"
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
@@ -51,6 +52,7 @@ struct Recipe {
   Loss loss;
   std::optional<Mix> mix;
   std::optional<Clip> clip;
+  std::optional<Anomaly> anomaly;
   std::optional<Sam> sam;
   std::optional<Ema> ema;
   std::optional<Swa> swa;

@@ -40,7 +40,7 @@ struct Part {
   const char* introduction;
 };
 
-constexpr std::array<Part, 31> kParts{{
+constexpr std::array<Part, 32> kParts{{
     {"", "General", "These keys name the run and say where and how long it trains."},
     {"model", "Model",
      "The model is chosen by name; its own keys are listed under [Models](#models)."},
@@ -67,6 +67,8 @@ constexpr std::array<Part, 31> kParts{{
      "These keys apply to every loss; the others are listed under [Losses](#losses)."},
     {"mix", "Mixup and CutMix", "Both mix pairs of training images and their targets."},
     {"clip", "Gradient clipping", "Gradients are clipped after they are accumulated and reduced."},
+    {"anomaly", "Anomalous steps and loss spikes",
+     "A step is anomalous if its loss or gradients are not finite or exceed a running bound."},
     {"sam", "Sharpness-aware minimization (SAM)", "SAM costs two passes a step."},
     {"ema", "EMA of the weights", "An exponential moving average often validates better."},
     {"swa", "Stochastic weight averaging (SWA)", "SWA averages the weights of late training."},

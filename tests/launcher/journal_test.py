@@ -68,6 +68,23 @@ class Story(RunsTestCase):
                         "cause": "the first line\nthe second"},
                        {"event": "restarting", "text": "starting again: restart 1 of 3"}))
 
+    def test_an_anomalous_step_is_told_with_its_rank_unit_and_samples(self):
+        run = self.write_run("a")
+        spike = {"event": "anomaly", "step": 7, "kind": "loss spike", "policy": "clip", "skipped": False, "rank": 0,
+                 "samples": 1, "keys": ["a.tar/3"], "cause": "loss 9 is above the bound of 3"}
+        nan = {"event": "anomaly", "step": 9, "kind": "not finite", "policy": "rollback", "skipped": True, "rank": 2,
+               "unit": "layer3.0", "samples": 16, "keys": [f"a.tar/{i}" for i in range(16)],
+               "cause": "not finite: loss nan, gradient norm nan"}
+        self.assertEqual(
+            ["Step 7 was anomalous and clipped: loss 9 is above the bound of 3. It came from rank 0; its samples: "
+             "a.tar/3.",
+             "Step 9 was anomalous and left out: not finite: loss nan, gradient norm nan. It came from rank 2, where "
+             "layer3.0 was the first not finite; its samples: a.tar/0, a.tar/1, a.tar/2 and 13 more.",
+             "The run went back to the weights of step 5: the batches of steps 6 to 9 are skipped.",
+             "Training stands still at step 20: the loss has not changed."],
+            self.story(run, spike, nan, {"event": "rolled_back", "step": 9, "checkpoint": 5},
+                       {"event": "saturated", "step": 20, "cause": "the loss has not changed"}))
+
     def test_an_attempt_without_an_end_was_killed(self):
         run = self.write_run("a")
         self.assertEqual(

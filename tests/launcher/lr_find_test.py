@@ -21,6 +21,7 @@ class LrFind(LaunchTestCase):
             "batch": {"per_device": 8}, "epochs": 3,
             "optimizer": {"name": "adamw", "lr": 0.001, "lr_base_batch": 4},
             "schedule": {"warmup": {"epochs": 1}, "decay": "cosine"},
+            "anomaly": {"policy": "stop", "window": 4, "spike": 0.1},
             "early_stopping": {"patience": 1}, "ema": {"decay": 0.9}, "output": "run"}))
 
     def lr_find(self, *flags, expect=0):

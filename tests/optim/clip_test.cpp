@@ -25,6 +25,15 @@ TEST_CASE("gradients above the limit are scaled down, those below stay as they a
   CHECK(b[0].item<double>() == doctest::Approx(3 / (5 + 1e-6)));
 }
 
+TEST_CASE("the limit may be a tensor; an infinite one clips nothing") {
+  const at::Tensor a = at::full({4}, 2.0);
+  const at::Tensor norm = at::full({}, 4.0, at::kDouble);
+  optim::clip_grad_norm({a}, norm, at::full({}, HUGE_VAL, at::kDouble));
+  CHECK(at::equal(a, at::full({4}, 2.0)));
+  optim::clip_grad_norm({a}, norm, at::full({}, 1.0, at::kDouble));
+  CHECK(a[0].item<double>() == doctest::Approx(2 / (4 + 1e-6)));
+}
+
 TEST_CASE("gradients that are views of one block and in other layouts are clipped in place") {
   const at::Tensor block = at::ones({16});
   const at::Tensor left = block.narrow(0, 0, 8).view({2, 1, 2, 2}),

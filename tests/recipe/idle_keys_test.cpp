@@ -93,6 +93,8 @@ TEST_CASE("each rule is told where it holds, once, and not where it does not") {
       {{"early_stopping.patience=3"}, "/early_stopping"},
       {{"early_stopping.patience=3", val}, ""},
       {{"schedule.plateau.patience=3"}, "/schedule/plateau"},
+      {{"anomaly.factor=0.1"}, "/anomaly/factor"},
+      {{"anomaly.factor=0.1", "anomaly.policy=reduce_lr"}, ""},
       {{"schedule.plateau.patience=3", val}, ""},
       {{R"(precision={"name": "bf16", "keep": "fc*"})"}, "/precision/keep"},
       {{"optimizer.lr_scaling=sqrt"}, "/optimizer/lr_scaling"},

@@ -65,6 +65,8 @@ const std::vector<std::vector<std::string>>& choices() {
       {"loss.label_smoothing=0.3333333333333333"},
       {"schedule.plateau={}", R"(schedule.plateau={"metric": "loss", "min_lr": 1e-7})"},
       {"clip.norm=0.5", "clip.value=0.1", "clip.adaptive=0.01", "clip=null"},
+      {"anomaly={}", R"(anomaly={"policy": "clip", "spike": 0.1, "window": 4, "max": 0})",
+       R"(anomaly={"policy": "reduce_lr", "factor": 0.9, "saturation": 7})"},
       {"sam={}", R"(sam={"rho": 2, "adaptive": true})"},
       {"ema={}", R"(ema={"decay": 0.5, "warmup": true, "every": 7})", "ema.decay=[0.5, 0.9]"},
       {"early_stopping={}", R"(early_stopping={"metric": "loss", "min_delta": 0.1})"},

@@ -146,6 +146,7 @@ const std::map<std::string, const char*>& reasons() {
       {"parallel.sequence", "of several ranks: tests/train/model/tensor_layout_test.cpp"},
       {"parallel.context", "of several ranks: tests/train/model/context_layout_test.cpp"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
+      {"anomaly.saturation", "a warning: tests/train/rules/saturation_test.cpp"},
       {"output", "where a run lies"},
   };
   return reasons;
@@ -183,6 +184,10 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
   const Changes worse{"checkpoint.keep_last=1",
                       R"(checkpoint.best={"metric": "loss", "mode": "max"})"};
   const Changes warmup{R"(schedule.warmup={"steps": 3})"};
+  // A bound so low that about half of the steps are above it.
+  const Changes spiky{"steps=12", R"(anomaly={"spike": 1e-6, "window": 4, "max": 12})"};
+  const Changes reducing{"steps=12", R"(anomaly={"policy": "reduce_lr", "spike": 1e-6,
+                                                  "window": 4, "max": 12})"};
   return {
       {"seed", alone("seed=4")},
       {"task", pair({bce}, "task=multi_label_classification")},
@@ -269,6 +274,11 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
       {"clip.norm", alone("clip.norm=0.1")},
       {"clip.value", alone("clip.value=0.01")},
       {"clip.adaptive", alone("clip.adaptive=0.01")},
+      {"anomaly.policy", pair(spiky, "anomaly.policy=clip")},
+      {"anomaly.spike", pair(spiky, "anomaly.spike=100")},
+      {"anomaly.window", pair(spiky, "anomaly.window=10")},
+      {"anomaly.max", pair(spiky, "anomaly.max=0")},
+      {"anomaly.factor", pair(reducing, "anomaly.factor=0.1")},
       {"sam.rho", pair({"sam={}"}, "sam.rho=0.5")},
       {"sam.adaptive", pair({"sam={}"}, "sam.adaptive=true")},
       {"ema.decay", pair({"ema={}"}, "ema.decay=0.5")},

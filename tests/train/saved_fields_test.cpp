@@ -61,6 +61,8 @@ std::vector<Case> cases() {
       {"streamed, mixed images",
        {"data.order=streamed", "data.lanes=4", "data.samples_per_epoch=8",
         R"(early_stopping={"metric": "loss", "patience": 9})", "mix={\"mixup\": 0.2}"}},
+      {"steps above a low bound, which reduce the learning rate",
+       {R"(anomaly={"policy": "reduce_lr", "spike": 1e-6, "window": 4, "max": 6, "factor": 0.9})"}},
       {"two ranks whose exchange has a state",
        {R"(compress={"name": "powersgd", "rank": 1})", R"(batch={"global": 4, "per_device": 2})"},
        2},

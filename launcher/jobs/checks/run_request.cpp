@@ -28,12 +28,12 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
 
-constexpr std::array<std::string_view, 19> kFree{
-    "/output",        "/worker",           "/log",        "/threads",
-    "/checkpoint",    "/validate",         "/storage",    "/data/threads",
-    "/data/prefetch", "/data/index_cache", "/data/cache", "/data/bad_samples/max_rate",
-    "/name",          "/batch/memory_mb",  "/recompute",  "/offload",
-    "/dist",          "/profile",          "/description"};
+constexpr std::array<std::string_view, 20> kFree{
+    "/output",        "/worker",           "/log",         "/threads",
+    "/checkpoint",    "/validate",         "/storage",     "/data/threads",
+    "/data/prefetch", "/data/index_cache", "/data/cache",  "/data/bad_samples/max_rate",
+    "/name",          "/batch/memory_mb",  "/recompute",   "/offload",
+    "/dist",          "/profile",          "/description", "/anomaly/saturation"};
 
 // True if `pointer` is `key` or lies below it.
 bool covers(std::string_view key, std::string_view pointer) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "lib/core/plan/step_plan.h"
 #include "lib/data/loader/batch.h"
@@ -40,6 +41,10 @@ class BatchStream {
   // Step plan of a training stream whose batch grows, so that its first epochs have more steps;
   // otherwise nullptr.
   virtual std::shared_ptr<const core::StepPlan> growing() const { return nullptr; }
+
+  // Returns shard and key of the sample at a position of a training stream, such as
+  // "train-000003.tar/000123"; "" if it is not known. May read the sample. Any thread.
+  virtual std::string key(std::int64_t /*epoch*/, std::int64_t /*position*/) const { return ""; }
 };
 
 }  // namespace scaletrain::data

@@ -77,7 +77,12 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
       images,
       std::make_unique<ReadAhead>(std::move(makers), std::move(layout_of), std::move(job_of),
                                   options.prefetch, pool),
-      slice, std::move(plan));
+      slice, std::move(plan),
+      [source = &images->source](std::int64_t epoch, std::int64_t position) {
+        const SamplePlace place = source->place(epoch, position);
+        const RawSample sample = source->dataset->read(place.shard, place.sample);
+        return sample.shard + "/" + sample.key;
+      });
 }
 
 std::shared_ptr<const Order> make_train_order(const std::shared_ptr<const Dataset>& dataset,

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -106,14 +107,18 @@ class ReadAhead {
 // Adapts a ReadAhead to BatchStream.
 class ReadAheadStream : public BatchStream {
  public:
+  using KeyOf = std::function<std::string(std::int64_t epoch, std::int64_t position)>;
+
   // `source`: object that the makers and jobs refer to; kept until the threads have ended. `plan`:
-  // nullptr for an evaluation.
+  // nullptr for an evaluation. `key_of`: BatchStream::key().
   ReadAheadStream(std::shared_ptr<const void> source, std::unique_ptr<ReadAhead> batches,
-                  const ReaderSlice& slice, std::shared_ptr<const core::StepPlan> plan)
+                  const ReaderSlice& slice, std::shared_ptr<const core::StepPlan> plan,
+                  KeyOf key_of = nullptr)
       : source_(std::move(source)),
         batches_(std::move(batches)),
         slice_(slice),
-        plan_(std::move(plan)) {}
+        plan_(std::move(plan)),
+        key_of_(std::move(key_of)) {}
 
   std::optional<Batch> next() override { return batches_->next(); }
   void seek(Position position) override {
@@ -124,12 +129,16 @@ class ReadAheadStream : public BatchStream {
   std::shared_ptr<const core::StepPlan> growing() const override {
     return slice_.ramp ? plan_ : nullptr;
   }
+  std::string key(std::int64_t epoch, std::int64_t position) const override {
+    return key_of_ ? key_of_(epoch, position) : "";
+  }
 
  private:
   std::shared_ptr<const void> source_;
   std::unique_ptr<ReadAhead> batches_;
   ReaderSlice slice_;
   std::shared_ptr<const core::StepPlan> plan_;
+  KeyOf key_of_;
 };
 
 }  // namespace scaletrain::data

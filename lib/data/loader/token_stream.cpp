@@ -58,7 +58,10 @@ std::unique_ptr<BatchStream> read_windows(const std::shared_ptr<const Windows>& 
       windows,
       std::make_unique<ReadAhead>(std::move(makers), std::move(layout), std::move(job_of),
                                   options.prefetch, pool),
-      slice, std::move(plan));
+      slice, std::move(plan), [windows = windows.get()](std::int64_t epoch, std::int64_t position) {
+        const SamplePlace place = windows->place(epoch, position);
+        return windows->set->name(place.shard) + "/" + std::to_string(place.sample);
+      });
 }
 
 }  // namespace

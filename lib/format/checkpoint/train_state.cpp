@@ -84,6 +84,33 @@ std::vector<RankedStep> parse_ranked(const nlohmann::json& json, const std::stri
   return result;
 }
 
+std::vector<StepMeasure> parse_measures(const nlohmann::json& json, const std::string& place) {
+  std::vector<StepMeasure> result;
+  bool sound = json.is_array();
+  for (const nlohmann::json& one : json) {
+    sound = sound && one.is_array() && one.size() == 3 && one[0].is_number_unsigned() &&
+            one[1].is_number() && one[2].is_number();
+    if (!sound) break;
+    const StepMeasure measure{one[0].get<std::int64_t>(), one[1].get<double>(),
+                              one[2].get<double>()};
+    sound = result.empty() ? measure.step > 0 : measure.step > result.back().step;
+    result.push_back(measure);
+  }
+  if (!sound) {
+    throw core::CheckpointError(place, "is not a list of [step, loss, norm], the last step last",
+                                "use another checkpoint");
+  }
+  return result;
+}
+
+OrderedJson render_measures(const std::vector<StepMeasure>& measures) {
+  OrderedJson result = OrderedJson::array();
+  for (const StepMeasure& one : measures) {
+    result.push_back({one.step, one.loss, one.grad_norm});
+  }
+  return result;
+}
+
 OrderedJson render_ranked(const std::vector<RankedStep>& ranked) {
   OrderedJson result = OrderedJson::array();
   for (const RankedStep& one : ranked) result.push_back({one.step, one.metric});
@@ -97,6 +124,7 @@ const T& written(const T& value) {
 }
 std::string written(std::uint64_t value) { return hex(value); }
 OrderedJson written(const std::vector<RankedStep>& value) { return render_ranked(value); }
+OrderedJson written(const std::vector<StepMeasure>& value) { return render_measures(value); }
 
 class Reader {
  public:
@@ -155,6 +183,9 @@ class Reader {
   }
   void read(const char* name, std::vector<RankedStep>& value, const FieldRule& /*rule*/) const {
     value = parse_ranked(fields_.value(name), place_of(name));
+  }
+  void read(const char* name, std::vector<StepMeasure>& value, const FieldRule& /*rule*/) const {
+    value = parse_measures(fields_.value(name), place_of(name));
   }
 
   std::string place_of(const char* name) const { return place_ + ": /" + name; }

@@ -173,6 +173,39 @@ void check_lost_positions(const TrainState& state, const std::string& place) {
   }
 }
 
+// Anomalous steps and rolled back ranges are of steps so far, in ascending order.
+void check_anomalies(const TrainState& state, const std::string& place) {
+  for (const StepMeasure& one : state.anomaly_window) {
+    const bool is_sound = one.step <= state.step && std::isfinite(one.loss) &&
+                          std::isfinite(one.grad_norm) && one.grad_norm >= 0;
+    if (is_sound) continue;
+    refuse(state, &state.anomaly_window, place,
+           fmt::format("has step {} with the loss {} and the norm {} after {} steps", one.step,
+                       one.loss, one.grad_norm, state.step));
+  }
+  const std::vector<std::int64_t>& steps = state.anomaly_steps;
+  const bool ascends = std::ranges::adjacent_find(steps, std::greater_equal{}) == steps.end();
+  if (!ascends || (!steps.empty() && steps.back() > state.step)) {
+    refuse(state, &steps, place,
+           fmt::format("is [{}], which are not steps in ascending order of {}",
+                       fmt::join(steps, ", "), state.step));
+  }
+  if (state.anomalies < std::ssize(steps) || state.anomalies > state.step) {
+    refuse(state, &state.anomalies, place,
+           fmt::format("is {} of {} steps", state.anomalies, state.step));
+  }
+  std::int64_t before = 0;
+  for (const std::vector<std::int64_t>& range : state.skipped_ranges) {
+    const bool is_range =
+        range.size() == 2 && before < range[0] && range[0] <= range[1] && range[1] <= state.step;
+    if (!is_range) {
+      refuse(state, &state.skipped_ranges, place,
+             "has an entry that is not the [first, last] step of a range so far");
+    }
+    before = range[1];
+  }
+}
+
 void check_shards(const TrainState& state, const std::string& place) {
   const std::size_t sizes = state.shard_sizes.size(), digests = state.shard_digests.size();
   if (digests == 0 || sizes == digests) return;
@@ -289,6 +322,7 @@ void check_state(const TrainState& state, const std::string& place) {
   check_compared(state, place);
   check_counts(state, place);
   check_lost_positions(state, place);
+  check_anomalies(state, place);
   check_shards(state, place);
   check_layout(state, place);
   check_mesh(state, place);

@@ -18,6 +18,13 @@ struct RankedStep {
   bool operator==(const RankedStep&) const = default;
 };
 
+// Loss and gradient norm of a step, both finite.
+struct StepMeasure {
+  std::int64_t step = 0;  // from 1
+  double loss = 0, grad_norm = 0;
+  bool operator==(const StepMeasure&) const = default;
+};
+
 // State of a checkpoint, without tensors.
 struct TrainState {
   std::int64_t step = 0;           // optimizer steps done
@@ -50,9 +57,16 @@ struct TrainState {
   std::int64_t plateau_bad = 0;        // validations in a row that were no better
   std::int64_t plateau_cooldown = 0;   // validations still to ignore
   std::int64_t plateau_drops = 0;      // reductions of the learning rate so far
-  std::int64_t ema_updates = 0;        // updates of the EMA weights so far
-  std::int64_t swa_updates = 0;        // updates of the SWA weights so far
-  int skipped_steps = 0;               // steps left out as not finite
+  // Of /anomaly: the last steps, from which the bound of the next ones is computed; the number of
+  // anomalous steps, and those of the last steps, from 1; first and last step of each range that a
+  // rollback has left out.
+  std::vector<StepMeasure> anomaly_window = {};
+  std::int64_t anomalies = 0;
+  std::vector<std::int64_t> anomaly_steps = {};
+  std::vector<std::vector<std::int64_t>> skipped_ranges = {};
+  std::int64_t ema_updates = 0;  // updates of the EMA weights so far
+  std::int64_t swa_updates = 0;  // updates of the SWA weights so far
+  int skipped_steps = 0;         // steps left out as anomalous, or by a rollback
   // Positions before this step that were not trained into the weights, since replicas were lost or
   // late. Each row is epoch, begin, end, period, first, count: of every `period` positions from
   // `begin` to `end`, the `count` positions from `first` on.
@@ -133,6 +147,10 @@ void visit_fields(State& state, const Visit& visit) {
   visit("plateau_bad", state.plateau_bad, kLater);
   visit("plateau_cooldown", state.plateau_cooldown, kLater);
   visit("plateau_drops", state.plateau_drops, kLater);
+  visit("anomaly_window", state.anomaly_window, kLater);
+  visit("anomalies", state.anomalies, kLater);
+  visit("anomaly_steps", state.anomaly_steps, FieldRule{.lowest = 1, .later = true});
+  visit("skipped_ranges", state.skipped_ranges, kLater);
   visit("ema_updates", state.ema_updates, kLater);
   visit("swa_updates", state.swa_updates, kLater);
   visit("skipped_steps", state.skipped_steps, kAlways);

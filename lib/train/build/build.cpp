@@ -21,6 +21,7 @@
 #include "lib/train/model/number_types.h"
 #include "lib/train/model/tensor_layout.h"
 #include "lib/train/rules/agreement.h"
+#include "lib/train/rules/anomaly.h"
 #include "lib/train/rules/cpu_threads.h"
 #include "lib/train/rules/early_stopping.h"
 #include "lib/train/rules/plateau.h"
@@ -224,6 +225,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   run.state.batch_ramp = numbers_of(run.batch.ramp);
   keep_count_of(run.recipe, run.state);
   keep_plateau_of(run.recipe, run.state);
+  keep_anomalies_of(run.recipe.anomaly, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
   if (resume && run.group->rank() == 0) warn_of_differences(run, was);
   run.replicas->decouple(
@@ -245,6 +247,7 @@ StepParts step_parts(Run& run, std::function<void()> before_update) {
           .buffers = run.learner.model->buffers(),
           .batch = run.batch,
           .clip = run.recipe.clip,
+          .anomaly = run.recipe.anomaly,
           .shards = shards_of(run),
           .sam = run.recipe.sam,
           .means = std::move(means),

@@ -30,6 +30,18 @@
 
 namespace scaletrain::train {
 
+// An anomalous step, with the rank whose evidence explains it.
+struct AnomalyReport {
+  std::int64_t step = 0;               // from 1
+  std::string kind, cause;             // "loss spike"; with values
+  std::string policy;                  // of the recipe
+  bool taken = false;                  // its gradients were clipped, and the update was made
+  int rank = 0;                        // in the group
+  std::string unit = {};               // first that was not finite; "": none
+  std::vector<std::string> keys = {};  // of the rank's samples, perhaps not all
+  std::int64_t samples = 0;            // of the rank
+};
+
 class Reporter {
  public:
   // Rank 0 shows the start block and writes it as start.json beside environment.json, and for a run
@@ -54,6 +66,10 @@ class Reporter {
   void replicated(std::int64_t step, const replica::Replicated& copies);
   void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
+  void anomaly(const AnomalyReport& report);
+  // Reports that the run has gone back to the checkpoint of `step`; the state counts that.
+  void rolled_back(std::int64_t step);
+  void saturated(std::int64_t step, const std::string& warning);
   void lr_reduced();  // by schedule.plateau, after the validation of the current step
   void slow(const SlowRanks& slow);
   // Reports a lost replica: the weights contain its steps up to `step`; `left` replicas remain.

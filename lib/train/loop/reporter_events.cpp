@@ -80,6 +80,39 @@ void Reporter::skipped(const StepResult& result) {
                   result.facts.step + 1, result.loss, result.grad_norm));
 }
 
+void Reporter::anomaly(const AnomalyReport& report) {
+  if (!speaks()) return;
+  nlohmann::ordered_json fields{{"step", report.step},
+                                {"kind", report.kind},
+                                {"policy", report.policy},
+                                {"skipped", !report.taken},
+                                {"rank", report.rank}};
+  if (!report.unit.empty()) fields["unit"] = report.unit;
+  fields["samples"] = report.samples;
+  fields["keys"] = report.keys;
+  fields["cause"] = report.cause;
+  write_event("anomaly", fields);
+  const std::string unit =
+      report.unit.empty() ? "" : fmt::format(", first not finite: {}", report.unit);
+  progress_->note(fmt::format("warning: step {} was {} on all ranks: {} (rank {}{})", report.step,
+                              report.taken ? "clipped" : "left out", report.cause, report.rank,
+                              unit));
+}
+
+void Reporter::rolled_back(std::int64_t step) {
+  if (!speaks()) return;
+  write_event("rolled_back", {{"step", run_.state.step}, {"checkpoint", step}});
+  progress_->note(
+      fmt::format("went back to the weights of step {}; the batches of steps {} to {} are skipped",
+                  step, step + 1, run_.state.step));
+}
+
+void Reporter::saturated(std::int64_t step, const std::string& warning) {
+  if (!speaks()) return;
+  write_event("saturated", {{"step", step}, {"cause", warning.substr(warning.find(' ') + 1)}});
+  progress_->note(warning);
+}
+
 void Reporter::lr_reduced() {
   if (!speaks()) return;
   const recipe::Plateau& plateau = *run_.recipe.schedule.plateau;

@@ -12,6 +12,7 @@
 #include "lib/core/plan/save_interval.h"
 #include "lib/core/process/planted_delay.h"
 #include "lib/core/process/time_ledger.h"
+#include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/run_requests.h"
 #include "lib/train/state/save_writers.h"
 #include "lib/train/state/snapshot.h"
@@ -30,6 +31,16 @@ format::Retention retention(const recipe::Checkpoint& asked) {
           .every_steps = asked.keep_every_in(recipe::Duration::Unit::kSteps),
           .every_epochs = asked.keep_every_in(recipe::Duration::Unit::kEpochs),
           .hours = asked.keep_hours};
+}
+
+bool can_be_restored(const std::filesystem::path& checkpoint) {
+  try {
+    format::check_checkpoint(checkpoint);
+    return true;
+  } catch (const core::Error& error) {
+    core::warn("{}: {}", error.place(), error.found());
+    return false;
+  }
 }
 
 std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
@@ -130,6 +141,21 @@ void Saves::finish(std::optional<double> copy_limit_s) {
   if (lost_) std::rethrow_exception(lost_);
   if (copy_limit_s) *copy_limit_s -= core::seconds_since(since);
   mirroring_.finish(copy_limit_s);
+}
+
+std::optional<std::filesystem::path> Saves::wait_for_newest() {
+  const core::TimeScope time(core::TimeRow::kCheckpoint);
+  if (saver_) {
+    saver_->finish();
+    report();
+    if (copies_) copies_->look();
+  }
+  if (saved_step_ < 0) return std::nullopt;
+  const std::filesystem::path path = format::checkpoint_path(run_.checkpoints(), saved_step_);
+  std::string found;
+  if (run_.group->rank() == 0) found = can_be_restored(path) ? "yes" : "no";
+  if (run_.group->broadcast_text(found, 0, "the newest checkpoint") != "yes") return std::nullopt;
+  return path;
 }
 
 void Saves::finish_after_failure() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -43,6 +44,9 @@ class Saves {
   // at most `copy_limit_s` seconds if it is set. Throws the error of a failed write, even if the
   // run has gone on after it.
   void finish(std::optional<double> copy_limit_s = std::nullopt);
+  // Waits until the saves so far are durable, and returns the newest checkpoint in the run's
+  // folder, equal on all ranks; nullopt if there is none or it is damaged. Collective.
+  std::optional<std::filesystem::path> wait_for_newest();
   // Finishes after training has failed: a failed write is only a warning.
   void finish_after_failure();
 

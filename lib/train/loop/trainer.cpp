@@ -28,8 +28,7 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr int kMaxSkippedInARow = 10;  // then training has diverged
-constexpr double kOfGrace = 0.8;       // for the last copy; the rest is for the end of all ranks
+constexpr double kOfGrace = 0.8;  // for the last copy; the rest is for the end of all ranks
 
 }  // namespace
 
@@ -44,7 +43,8 @@ Trainer::Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
 Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
                  const std::optional<std::filesystem::path>& resume, std::optional<bool> late)
     : run_(std::move(run)),
-      late_(late.value_or(!run_->group->device().is_cpu())),
+      late_(late.value_or(!run_->group->device().is_cpu()) &&
+            !(run_->recipe.anomaly && run_->recipe.anomaly->reads_at_once())),
       grace_s_(grace_seconds(env)),
       evaluates_(run_->replicas->traits().leads),
       best_by_(best_measure(run_->recipe)),
@@ -115,6 +115,8 @@ core::ExitCode Trainer::train() {
     // Queues a step (lib/train/run/step.h). On a device its result arrives during the next one.
     const double seconds_before = seconds_;
     train_step();
+    // The weights of a rollback are saved at once, so that a resume skips the same batches.
+    if (anomalies_.rolls_back() && anomalies_.roll_back(saves_)) saves_now_ = true;
 
     // All ranks decide by rank 0's clock, so that they validate and save after the same step.
     const bool is_last = state.step == run_->length.total_steps;
@@ -197,7 +199,7 @@ void Trainer::take_step() {
   profile_.step_begins(state.step + 1);
   const core::SteadyTime start = core::now();
   steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks(),
-             profile_.is_idle() ? trace_requests_.take() : 0);
+             profile_.is_idle() ? trace_requests_.take() : 0, anomalies_.bounds());
   const std::optional<StepResult> result = steps_.next();
   busy_s_ += core::seconds_since(start);
   state.samples += sizes_.of_step(state.step);
@@ -252,22 +254,10 @@ void Trainer::collect(const StepResult& result) {
   const std::int64_t step = result.facts.step + 1;
   const bool last = step == run_->length.total_steps || result.stop != core::StopReason::kNone;
   const bool due = last || log_every_.due(step, seconds_before, seconds_);
-  if (!result.finite) count_skipped(result);
-  if (result.finite) count_updates(*run_, result.facts.step);
+  anomalies_.count(result);
+  if (result.taken) count_updates(*run_, result.facts.step);
   reporter_.step(result, seconds, std::exchange(first_, false), due);
   if (const std::optional<SlowRanks> slow = stragglers_.step(step)) reporter_.slow(*slow);
-  if (result.finite) skipped_in_a_row_ = 0;
-}
-
-void Trainer::count_skipped(const StepResult& result) {
-  ++run_->state.skipped_steps;
-  reporter_.skipped(result);
-  if (result.overflowed() || ++skipped_in_a_row_ < kMaxSkippedInARow) return;
-  throw core::DivergedError(
-      fmt::format("step {}", result.facts.step + 1),
-      fmt::format("loss or gradients were not finite in {} steps in a row", kMaxSkippedInARow),
-      "lower the learning rate, lengthen the warmup or clip the gradients; the checkpoints from "
-      "before are kept");
 }
 
 std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean* mean,

@@ -10,6 +10,7 @@
 
 #include "lib/core/job/worker_env.h"
 #include "lib/recipe/recipe.h"
+#include "lib/train/loop/anomalies.h"
 #include "lib/train/loop/evaluate.h"
 #include "lib/train/loop/histograms.h"
 #include "lib/train/loop/pictures.h"
@@ -60,7 +61,6 @@ class Trainer {
   void collect(const StepResult& result);  // counts a step whose result is known
   void drain();                            // collects all queued results
   void report_late();                      // reports the records held back after an earlier step
-  void count_skipped(const StepResult& result);
   // Evaluates `split` with the model or its EMA or SWA weights; nullopt if interrupted. `model`:
   // training progress of the model that is evaluated.
   std::optional<EvalResult> measure(task::Split split, const optim::Mean* mean,
@@ -86,6 +86,7 @@ class Trainer {
   Pictures pictures_;
   HistogramWriter histograms_;
   StepRunner steps_;
+  Anomalies anomalies_{*run_, reporter_, steps_};
   Profile profile_{run_->recipe.profile,
                    run_->group->device(),
                    {run_->group->job_rank(), run_->group->world_size(), run_->group->exchange()},
@@ -100,8 +101,7 @@ class Trainer {
   bool save_asked_ = false;  // rank 0 has requested a checkpoint since the last one
   const std::vector<std::vector<std::int64_t>> lost_before_;  // positions, before this process
   std::set<int> lost_replicas_;                               // lost in this process, reported
-  int skipped_in_a_row_ = 0;  // without those of a loss scale that was too high
-  core::StopReason stop_ = core::StopReason::kNone;  // on which all ranks have agreed
+  core::StopReason stop_ = core::StopReason::kNone;           // on which all ranks have agreed
   std::optional<core::SteadyTime> stopping_since_;
   bool first_ = true;
   double seconds_ = 0;  // training time by rank 0's clock, of the newest step whose result is known

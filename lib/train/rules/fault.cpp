@@ -21,9 +21,10 @@
 namespace scaletrain::train {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Fault::Kind>, 13> kKinds{
+constexpr std::array<std::pair<std::string_view, Fault::Kind>, 14> kKinds{
     {{"nan", Fault::Kind::kNan},
      {"nans", Fault::Kind::kNans},
+     {"spike", Fault::Kind::kSpike},
      {"kill", Fault::Kind::kKill},
      {"segv", Fault::Kind::kSegv},
      {"stop", Fault::Kind::kStop},
@@ -36,6 +37,7 @@ constexpr std::array<std::pair<std::string_view, Fault::Kind>, 13> kKinds{
      {"slow-data", Fault::Kind::kSlowData},
      {"stuck-data", Fault::Kind::kStuckData}}};
 constexpr int kExitStatus = 7;
+constexpr double kSpikeFactor = 1000;
 constexpr std::chrono::milliseconds kSlowness{50};
 
 std::optional<Fault::Kind> kind_of(std::string_view name) {
@@ -129,12 +131,19 @@ bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank
     case Fault::Kind::kSlow:
       std::this_thread::sleep_for(std::chrono::seconds(1));
       break;
+    case Fault::Kind::kSpike:
     case Fault::Kind::kSlows:
     case Fault::Kind::kSlowData:
     case Fault::Kind::kStuckData:
       break;
   }
   return false;
+}
+
+double planted_loss_factor(const std::optional<Fault>& fault, std::int64_t step, int rank) {
+  const bool is_meant = fault && fault->kind == Fault::Kind::kSpike && fault->step == step &&
+                        fault->rank.value_or(rank) == rank;
+  return is_meant ? kSpikeFactor : 1;
 }
 
 std::unique_ptr<core::BufferPool> with_fault(std::unique_ptr<core::BufferPool> pool,

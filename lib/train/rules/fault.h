@@ -4,6 +4,7 @@
 //   (where a collective is entered: lib/dist/collective_fault.h; delays of a given length:
 //   lib/core/process/planted_delay.h; ";" separates several, of which one may be of this file)
 //   nan, nans           the loss of this step, of all from it on, is not finite
+//   spike               the loss and gradients of this step are 1000 times as large
 //   kill, segv, stop    SIGKILL, SIGSEGV, SIGSTOP to this process
 //   exit, throw, spin   status 7, an exception, an endless loop
 //   oom                 what LibTorch throws where a device's memory runs out
@@ -25,6 +26,7 @@ struct Fault {
   enum class Kind {
     kNan,
     kNans,
+    kSpike,
     kKill,
     kSegv,
     kStop,
@@ -50,6 +52,9 @@ std::optional<Fault> parse_fault(const std::string& text);
 // Commits `fault` where it is meant for this step and rank. nan is the caller's: true means that
 // this step's loss shall not be finite. The faults of data are with_fault's.
 bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank);
+
+// Returns the factor of this step's loss on this rank: 1000 for a planted spike, otherwise 1.
+double planted_loss_factor(const std::optional<Fault>& fault, std::int64_t step, int rank);
 
 // The pool that batches come from, slow or stuck where `fault` asks for that on this rank.
 std::unique_ptr<core::BufferPool> with_fault(std::unique_ptr<core::BufferPool> pool,

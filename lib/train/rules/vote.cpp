@@ -1,6 +1,9 @@
 #include "lib/train/rules/vote.h"
 
-#include <array>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+
+#include <vector>
 
 #include "lib/dist/send.h"
 
@@ -20,7 +23,11 @@ enum Slot : std::int64_t {
   kTrained,
   kSave,
   kTraceSteps,
-  kSlots
+  kSlots,
+  // With bounds.
+  kLossBound = kSlots,
+  kNormBound,
+  kSlotsWithBounds
 };
 static_assert(kSlots == VoteExchange::kSize);
 
@@ -29,7 +36,7 @@ constexpr std::uint64_t kLowHalf = 0xFFFFFFFF;
 }  // namespace
 
 VoteExchange::VoteExchange(dist::Group& group, const Vote& own, const at::Tensor& loss_sum) {
-  std::array<double, kSlots> slots{};
+  std::vector<double> slots(own.bounds ? kSlotsWithBounds : kSlots);
   slots[kTargets] = own.targets;
   slots[kTerminate] = own.stop == core::StopReason::kTerminate ? 1 : 0;
   slots[kInterrupt] = own.stop == core::StopReason::kInterrupt ? 1 : 0;
@@ -39,6 +46,10 @@ VoteExchange::VoteExchange(dist::Group& group, const Vote& own, const at::Tensor
   slots[kTrained] = group.rank() == 0 ? own.trained_s : 0;
   slots[kSave] = own.save ? 1 : 0;
   slots[kTraceSteps] = static_cast<double>(own.trace_steps);
+  if (own.bounds && group.rank() == 0) {
+    slots[kLossBound] = own.bounds->loss;
+    slots[kNormBound] = own.bounds->grad_norm;
+  }
   sums_ = dist::send(slots, group.device());
   sums_.select(0, kLossSum).copy_(loss_sum);
   pending_ = group.all_reduce_sum(sums_, "vote");
@@ -62,9 +73,22 @@ Voted read_votes(std::span<const double> sums) {
   vote.trained_s = sums[kTrained];
   vote.save = sums[kSave] > 0;
   vote.trace_steps = static_cast<std::int64_t>(sums[kTraceSteps]);
+  if (sums.size() == kSlotsWithBounds) vote.bounds = {sums[kLossBound], sums[kNormBound]};
   return voted;
 }
 
 at::Tensor loss_among(const at::Tensor& sums) { return sums.select(0, kLossSum); }
+
+at::Tensor norm_bound_among(const at::Tensor& sums) { return sums.select(0, kNormBound); }
+
+at::Tensor spikes_among(const at::Tensor& sums, const at::Tensor& grad_norm) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor targets = sums.select(0, kTargets);
+  const at::Tensor loss = loss_among(sums) / targets.masked_fill(targets.eq(0), 1);
+  const at::Tensor of_norm = grad_norm.gt(norm_bound_among(sums)).to(at::kDouble);
+  const at::Tensor both = loss.gt(sums.select(0, kLossBound)).to(at::kDouble) + 2 * of_norm;
+  const at::Tensor finite = (loss * 0 + grad_norm * 0).eq(0);
+  return both * finite;
+}
 
 }  // namespace scaletrain::train

@@ -1,13 +1,15 @@
 #include "lib/train/run/run.h"
 
 #include "lib/train/model/mean_plan.h"
+#include "lib/train/rules/anomaly.h"
 #include "lib/train/rules/plateau.h"
 
 namespace scaletrain::train {
 
 double Run::lr() const {
   const auto scheduled = [this](std::int64_t step) {
-    return lowered_lr(recipe, state, learner.schedule->lr(length.schedule_place(step)));
+    const double lr = learner.schedule->lr(length.schedule_place(step));
+    return reduced_lr(recipe.anomaly, state, lowered_lr(recipe, state, lr));
   };
   const auto averaging = averaging_lr(recipe, length, state.step, scheduled);
   return averaging ? *averaging : scheduled(state.step);

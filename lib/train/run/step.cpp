@@ -1,6 +1,8 @@
 #include "lib/train/run/step.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,9 +21,11 @@ namespace scaletrain::train {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr int kLossSpike = 1, kNormSpike = 2;  // spikes_among()
 constexpr double kLeastScale = 1;  // below, the loss scale is not what makes gradients too large
 
-std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome> outcome) {
+std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome> outcome,
+                                    bool skips_spikes) {
   if (!outcome) return std::nullopt;
   auto& [facts, sizes] = outcome->facts;
   const StepNumbers<std::span<const double>> numbers = unpack(outcome->sums, sizes);
@@ -34,6 +38,11 @@ std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome>
   result.statistics.assign(numbers.statistics.begin(), numbers.statistics.end());
   if (!numbers.loss_scale.empty()) result.loss_scale = numbers.loss_scale.front();
   result.finite = std::isfinite(loss_sum) && std::isfinite(result.grad_norm);
+  const auto spikes = numbers.spikes.empty() ? 0 : static_cast<int>(numbers.spikes.front());
+  result.loss_spike = (spikes & kLossSpike) != 0;
+  result.norm_spike = (spikes & kNormSpike) != 0;
+  result.taken = result.finite && !(skips_spikes && spikes != 0);
+  result.bounds = vote.bounds;
   result.stop = vote.stop;
   result.digest = vote.digest;
   result.trained_s = vote.trained_s;
@@ -56,8 +65,14 @@ bool StepResult::overflowed() const {
 // The step's micro-batches, with what the host learns from them.
 class StepRunner::Batches : public engine::MicroBatches {
  public:
-  Batches(StepParts& parts, std::int64_t count, bool make_nan, StepFacts& facts, Vote& vote)
-      : parts_(parts), count_(count), make_nan_(make_nan), facts_(facts), vote_(vote) {}
+  Batches(StepParts& parts, StepEvidence& evidence, std::int64_t count, bool make_nan,
+          StepFacts& facts, Vote& vote)
+      : parts_(parts),
+        evidence_(evidence),
+        count_(count),
+        make_nan_(make_nan),
+        facts_(facts),
+        vote_(vote) {}
 
   std::int64_t count() const override { return count_; }
 
@@ -96,6 +111,7 @@ class StepRunner::Batches : public engine::MicroBatches {
     if (make_nan_ && example.input.is_floating_point()) {
       example.input.fill_(kNan);
     }
+    evidence_.add(example);
     return example;
   }
 
@@ -105,6 +121,7 @@ class StepRunner::Batches : public engine::MicroBatches {
     core::delay_if_planted(core::DelayPlace::kBatch);
     data::Batch batch = *parts_.batches.next();  // training has no end
     facts_.stages += batch.stages;
+    evidence_.add(batch);
     if (!parts_.mesh.counts()) return batch;  // another rank has read the same
     vote_.targets += parts_.task.weight_of(batch);
     vote_.digest += batch.digest;
@@ -114,6 +131,7 @@ class StepRunner::Batches : public engine::MicroBatches {
   }
 
   StepParts& parts_;
+  StepEvidence& evidence_;
   std::int64_t count_;
   bool make_nan_;
   StepFacts& facts_;
@@ -126,6 +144,9 @@ class StepRunner::Batches : public engine::MicroBatches {
 StepRunner::StepRunner(StepParts parts, bool late)
     : parts_(std::move(parts)),
       fault_(read_fault()),
+      evidence_(!parts_.anomaly ? 0
+                : late          ? 2
+                                : 1),
       buffers_(parts_.buffers),
       sizes_(parts_.batch.sizes()),
       weight_type_(c10::promoteTypes(parts_.precision.weights(), at::kFloat)),
@@ -153,28 +174,35 @@ at::Tensor StepRunner::weight(Batches& batches, std::int64_t samples) {
 }
 
 void StepRunner::run(std::int64_t step, double lr, double trained_s,
-                     std::optional<double> weight_decay, bool save, std::int64_t trace_steps) {
+                     std::optional<double> weight_decay, bool save, std::int64_t trace_steps,
+                     const SpikeBounds& bounds) {
   parts_.beat.begin_step(step + 1);
   const core::TimeScope time(core::TimeRow::kForward);  // the other parts interrupt it
   const bool make_nan = commit_fault(fault_, step + 1, parts_.mesh.rank());
   StepFacts facts{.step = step, .lr = lr, .weight_decay = weight_decay};
   Vote own{.stop = stop_reason(), .trained_s = trained_s, .save = save, .trace_steps = trace_steps};
+  if (parts_.anomaly) own.bounds = bounds;
+  evidence_.begin(step);
+  const double planted = planted_loss_factor(fault_, step + 1, parts_.mesh.rank());
   const std::int64_t bytes_before = communicated_bytes();
 
   // Data: micro-batches are read when forward needs them, unless the loss weight, 1 / targets of
   // the global batch, needs all of them first. Forward changes buffers; a skipped step restores
   // them.
   const std::int64_t samples = sizes_.of_step(step);
-  Batches batches(parts_, parts_.batch.micro_steps(samples), make_nan, facts, own);
+  Batches batches(parts_, evidence_, parts_.batch.micro_steps(samples), make_nan, facts, own);
   buffers_.keep();
   at::Tensor loss_weight = weight(batches, samples);
   if (make_nan) loss_weight = loss_weight * kNan;
+  if (planted != 1) loss_weight = loss_weight * planted;
 
   // Forward and backward: gradients are communicated while backward runs. The step consensus starts
   // after the last forward, when this rank's loss is known, and hides behind backward too.
   std::optional<VoteExchange> consensus;
   parts_.engine.run(step, batches, loss_weight, [&](at::Tensor loss_sum) {
     if (make_nan) loss_sum = loss_sum * kNan;
+    if (planted != 1) loss_sum = loss_sum * planted;
+    evidence_.set_loss(loss_sum);
     // Times 0, so that a loss that is not finite stays visible.
     if (!parts_.mesh.counts_losses()) loss_sum = loss_sum * 0;
     consensus.emplace(parts_.mesh.world(), own, loss_sum);
@@ -202,25 +230,38 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   numbers.grad_norm = parts_.replicas.mean_norm(norm, squares);
   parts_.mesh.world().check();  // an aborted collective leaves no valid gradient
   const at::Tensor found_inf = optim::not_finite({loss_among(numbers.votes), numbers.grad_norm});
-  if (parts_.clip) {
-    optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
-  }
+  at::Tensor left_out = found_inf;
+  if (parts_.anomaly) numbers.spikes = spikes_among(numbers.votes, numbers.grad_norm);
+  if (skips_spikes()) left_out = at::maximum(found_inf, numbers.spikes.ne(0).to(at::kFloat));
+  clip(gradients, norm, numbers.votes);
 
   // Update, then the outer step of local SGD on the new weights; both before sharded weights are
   // gathered for the next forward, which starts here and hides behind the rest.
   if (weight_decay) parts_.optimizer.set_weight_decay(*weight_decay);
-  parts_.optimizer.step(lr, found_inf);
+  parts_.optimizer.step(lr, left_out);
   parts_.replicas.after_step(step);
   parts_.engine.weights_updated();
-  numbers.statistics = parts_.engine.end_step(found_inf);
-  buffers_.put_back_if(found_inf);
-  update_means(step, found_inf);
+  numbers.statistics = parts_.engine.end_step(left_out);
+  buffers_.put_back_if(left_out);
+  update_means(step, left_out);
   parts_.precision.update(found_inf);
 
   // Logging: one copy brings all numbers to the host, which reads them after the next step.
   facts.exchanged_bytes = communicated_bytes() - bytes_before;
   const StepNumbers<std::int64_t> sizes = sizes_of(numbers);
   outcomes_.push(pack(numbers), {std::move(facts), sizes});
+}
+
+void StepRunner::clip(const std::vector<at::Tensor>& gradients, at::Tensor norm,
+                      const at::Tensor& votes) {
+  if (parts_.anomaly && parts_.anomaly->policy == "clip") {
+    const at::Tensor bound = norm_bound_among(votes);
+    optim::clip_grad_norm(gradients, norm, bound);
+    norm = at::minimum(norm, bound.to(norm.scalar_type()));
+  }
+  if (parts_.clip) {
+    optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
+  }
 }
 
 void StepRunner::update_means(std::int64_t step, const at::Tensor& found_inf) {
@@ -256,8 +297,15 @@ std::int64_t StepRunner::communicated_bytes() const {
   return parts_.engine.exchanged_bytes() + parts_.replicas.communicated_bytes();
 }
 
-std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next()); }
+std::optional<StepResult> StepRunner::next() { return result_of(outcomes_.next(), skips_spikes()); }
 
-std::optional<StepResult> StepRunner::drain() { return result_of(outcomes_.drain()); }
+std::optional<StepResult> StepRunner::drain() {
+  return result_of(outcomes_.drain(), skips_spikes());
+}
+
+Evidence StepRunner::examine(const StepResult& result) {
+  const bool looks = !std::isfinite(result.loss) || !std::isfinite(result.grad_norm);
+  return evidence_.examine(result.facts.step, looks, parts_.engine, parts_.batches, parts_.buffers);
+}
 
 }  // namespace scaletrain::train

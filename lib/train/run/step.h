@@ -17,6 +17,7 @@
 #include "lib/optim/optimizer.h"
 #include "lib/optim/sam.h"
 #include "lib/precision/precision.h"
+#include "lib/recipe/sections/anomaly.h"
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/clip.h"
 #include "lib/recipe/sections/sam.h"
@@ -24,6 +25,8 @@
 #include "lib/train/model/buffers.h"
 #include "lib/train/rules/fault.h"
 #include "lib/train/rules/outcomes.h"
+#include "lib/train/rules/spike_bounds.h"
+#include "lib/train/run/step_evidence.h"
 #include "lib/train/run/step_numbers.h"
 
 namespace scaletrain::train {
@@ -47,11 +50,15 @@ struct QueuedStep {
 // Result of a step; all but `facts` is the same on all ranks.
 struct StepResult {
   StepFacts facts;
-  double loss = 0;                        // mean over the global batch's targets
-  double grad_norm = 0;                   // before clipping
-  bool finite = true;                     // false: the step was left out, on all ranks
-  std::optional<double> loss_scale = {};  // nullopt: no loss scaling
-  std::vector<double> statistics = {};    // nn::Model::statistics()
+  double loss = 0;                         // mean over the global batch's targets
+  double grad_norm = 0;                    // before clipping
+  bool finite = true;                      // of both; false: the step was left out
+  bool loss_spike = false;                 // the loss is above its bound
+  bool norm_spike = false;                 // the gradient norm is above its bound
+  bool taken = true;                       // false: the step was left out, on all ranks
+  std::optional<SpikeBounds> bounds = {};  // rank 0's; nullopt without /anomaly
+  std::optional<double> loss_scale = {};   // nullopt: no loss scaling
+  std::vector<double> statistics = {};     // nn::Model::statistics()
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;      // digest of the global batch
   double trained_s = 0;          // rank 0's clock at the step's beginning
@@ -60,6 +67,8 @@ struct StepResult {
   std::int64_t trace_steps = 0;  // rank 0 has asked for a trace of so many steps; 0: none
   bool has_targets = true;       // false: masks leave out all targets of the global batch
 
+  // True if the step is not finite or a spike, other than by an overflow.
+  bool is_anomalous() const { return (!finite && !overflowed()) || loss_spike || norm_spike; }
   // True if the gradients of a finite loss overflowed at this loss scale; the next step's is lower.
   bool overflowed() const;
 };
@@ -76,6 +85,7 @@ struct StepParts {
   std::vector<at::Tensor> buffers;  // the model's
   recipe::BatchPlan batch;
   std::optional<recipe::Clip> clip;
+  std::optional<recipe::Anomaly> anomaly = std::nullopt;
   optim::ShardedParameters shards = {};  // shards of sharded parameters
   std::optional<recipe::Sam> sam = std::nullopt;
   std::vector<optim::Mean*> means = {};
@@ -96,16 +106,19 @@ class StepRunner {
   // Queues optimizer step `step` (from 0) with learning rate `lr`; on a CPU, runs it. `trained_s`
   // is this rank's training time in seconds. `weight_decay` replaces the optimizer's from this step
   // on. `save`: this rank requests a checkpoint after the step; `trace_steps`: it requests a trace
-  // of so many steps. Does not synchronize with the device.
+  // of so many steps. `bounds` of a spike, with /anomaly. Does not synchronize with the device.
   void run(std::int64_t step, double lr, double trained_s,
            std::optional<double> weight_decay = std::nullopt, bool save = false,
-           std::int64_t trace_steps = 0);
+           std::int64_t trace_steps = 0, const SpikeBounds& bounds = {});
 
   // Returns the result of the last step, or of the one before it if `late`, each result once;
   // nullopt if none is due.
   std::optional<StepResult> next();
   // The oldest, due or not: called until it is nullopt before a save, an evaluation and a stop.
   std::optional<StepResult> drain();
+
+  // Returns this rank's evidence for an anomalous step whose result was returned last. Collective.
+  Evidence examine(const StepResult& result);
 
  private:
   class Batches;
@@ -116,15 +129,20 @@ class StepRunner {
   // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
   // not finite where the gradients were not.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
+  // Clips as in the recipe, and with /anomaly and the policy clip to the bound of the norm.
+  void clip(const std::vector<at::Tensor>& gradients, at::Tensor norm, const at::Tensor& votes);
   // Updates EMA and SWA weights.
   void update_means(std::int64_t step, const at::Tensor& found_inf);
   core::StopReason stop_reason() const;
+  // False if spikes are clipped, or not looked for.
+  bool skips_spikes() const { return parts_.anomaly && parts_.anomaly->policy != "clip"; }
   // Gradient and weight bytes communicated so far.
   std::int64_t communicated_bytes() const;
 
   StepParts parts_;
   std::optional<Fault> fault_;
   std::optional<optim::Sam> sam_;
+  StepEvidence evidence_;
   KeptTensors buffers_;  // the model's, from before the step
   core::BatchSizes sizes_;
   at::ScalarType weight_type_;  // dtype of the loss weight: fp32, or fp64 for fp64 models

@@ -21,7 +21,8 @@ StepNumbers<std::int64_t> sizes_of(const StepNumbers<at::Tensor>& numbers) {
   return {.votes = size(numbers.votes),
           .grad_norm = size(numbers.grad_norm),
           .statistics = size(numbers.statistics),
-          .loss_scale = size(numbers.loss_scale)};
+          .loss_scale = size(numbers.loss_scale),
+          .spikes = size(numbers.spikes)};
 }
 
 StepNumbers<std::span<const double>> unpack(std::span<const double> values,

@@ -16,6 +16,7 @@ struct StepNumbers {
   Field grad_norm{};   // one: global gradient norm before clipping
   Field statistics{};  // nn::Model::statistics(); empty for a model without any
   Field loss_scale{};  // one: the scale of this step's loss; empty without loss scaling
+  Field spikes{};      // one: spikes_among(); empty without /anomaly
 
   // Calls `visit` with each field, in the order in which the vector holds them.
   template <class Numbers, class Visit>
@@ -24,6 +25,7 @@ struct StepNumbers {
     visit(numbers.grad_norm);
     visit(numbers.statistics);
     visit(numbers.loss_scale);
+    visit(numbers.spikes);
   }
 };
 

@@ -82,6 +82,22 @@ TEST_CASE("windows come in the same order at any number of ranks and threads") {
   CHECK(std::set(epoch.begin(), epoch.end()).size() == 144);
 }
 
+TEST_CASE("a window's key is its file and its number there") {
+  const Tokens tokens;
+  const auto loader = train_windows(tokens.set, {.seed = 5}, {0, 1, 12, 1}, *tokens.pool);
+  const std::map<std::string, std::int64_t> begins{
+      {"40.bin", 0}, {"17.bin", 40 * 8 + 3}, {"90.bin", 57 * 8 + 6}};
+  const Batch batch = *loader->next();
+  const std::vector<std::int64_t> firsts = first_tokens(batch);
+  for (std::int64_t i = 0; i < batch.count; ++i) {
+    const std::string key = loader->key(batch.epoch, batch.position + i);
+    CAPTURE(key);
+    const std::size_t slash = key.find('/');
+    CHECK(begins.at(key.substr(0, slash)) + 8 * std::stoll(key.substr(slash + 1)) ==
+          firsts[static_cast<std::size_t>(i)]);
+  }
+}
+
 TEST_CASE("seek continues exactly") {
   const Tokens tokens;
   const ReaderSlice slice{1, 2, 3, 2};

@@ -113,6 +113,42 @@ TEST_CASE("each field that cannot be true beside the others is named") {
       {"no_better: is 52 after 50 steps", [](TrainState& state) { state.no_better = 52; }},
       {"plateau_bad: is 52 after 50 steps", [](TrainState& state) { state.plateau_bad = 52; }},
       {"plateau_drops: is 52 after 50 steps", [](TrainState& state) { state.plateau_drops = 52; }},
+      {"anomaly_window: has step 51 with the loss 1 and the norm 2 after 50 steps",
+       [](TrainState& state) {
+         state.anomaly_window = {{51, 1, 2}};
+       }},
+      {"anomaly_window: has step 5 with the loss 1 and the norm -2 after 50 steps",
+       [](TrainState& state) {
+         state.anomaly_window = {{5, 1, -2}};
+       }},
+      {"anomaly_steps: is [3, 3], which are not steps in ascending order of 50",
+       [](TrainState& state) {
+         state.anomaly_steps = {3, 3};
+         state.anomalies = 2;
+       }},
+      {"anomaly_steps: is [3, 51], which are not steps in ascending order of 50",
+       [](TrainState& state) {
+         state.anomaly_steps = {3, 51};
+         state.anomalies = 2;
+       }},
+      {"anomalies: is 1 of 50 steps",
+       [](TrainState& state) {
+         state.anomaly_steps = {3, 4};
+         state.anomalies = 1;
+       }},
+      {"anomalies: is 51 of 50 steps", [](TrainState& state) { state.anomalies = 51; }},
+      {"skipped_ranges: has an entry that is not the [first, last] step of a range so far",
+       [](TrainState& state) {
+         state.skipped_ranges = {{5, 4}};
+       }},
+      {"skipped_ranges: has an entry that is not the [first, last] step of a range so far",
+       [](TrainState& state) {
+         state.skipped_ranges = {{5, 6}, {6, 7}};
+       }},
+      {"skipped_ranges: has an entry that is not the [first, last] step of a range so far",
+       [](TrainState& state) {
+         state.skipped_ranges = {{50, 51}};
+       }},
       {"per_device: is 65 of a batch of 64", [](TrainState& state) { state.per_device = 65; }},
       {"trained_s: is inf", [](TrainState& state) { state.trained_s = HUGE_VAL; }},
       {"lost_positions: has an entry that is not [epoch, begin, end, period, first, count] of an "

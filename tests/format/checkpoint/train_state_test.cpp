@@ -38,6 +38,10 @@ TrainState make_state() {
           .plateau_bad = 1,
           .plateau_cooldown = 2,
           .plateau_drops = 4,
+          .anomaly_window = {{1199, 0.1 + 0.2, 1.5}, {1200, -2, 0}},
+          .anomalies = 3,
+          .anomaly_steps = {1100, 1150},
+          .skipped_ranges = {{1000, 1001}, {1149, 1150}},
           .ema_updates = 1198,
           .swa_updates = 12,
           .skipped_steps = 2,
@@ -95,6 +99,9 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.no_better == 3);
   CHECK(read.plateau_best == 0.125);
   CHECK(read.ema_updates == 1198);
+  CHECK((read.anomaly_window == make_state().anomaly_window));
+  CHECK(read.anomaly_steps == std::vector<std::int64_t>{1100, 1150});
+  CHECK(read.skipped_ranges == make_state().skipped_ranges);
   CHECK(read.swa_updates == 12);
   CHECK(read.seen_s == 0.25);
   CHECK(read.set_samples == 1400);
@@ -110,7 +117,7 @@ TEST_CASE("state.json keeps every field") {
   CHECK(read.shard_digests == make_state().shard_digests);
   CHECK(text.find("\"order_digest\":\"fedcba9876543210\"") != std::string::npos);
   CHECK(nlohmann::json::parse(text).at("format") == 1);
-  CHECK(nlohmann::json::parse(text).size() == 55);  // what TrainState has, and format
+  CHECK(nlohmann::json::parse(text).size() == 59);  // what TrainState has, and format
 }
 
 TEST_CASE("state.json keeps the ramp of a batch and the place in the epoch") {
@@ -177,6 +184,7 @@ TEST_CASE("a missing field is named, unless older writers did not know it") {
     if (name == "stopping_by") less.erase("stopping_best");
     if (name == "plateau_by") less.erase("plateau_best");
     if (name == "shard_sizes") less.erase("shard_digests");
+    if (name == "anomalies") less.erase("anomaly_steps");
     const std::string expected =
         rule.later ? "nothing was thrown"
                    : "state.json: /" + name +

@@ -25,6 +25,15 @@ TEST_CASE("a fault names its kind, its step and perhaps its rank") {
   CHECK(parse_fault("kill@3,1")->kind == Fault::Kind::kKill);
 }
 
+TEST_CASE("a planted spike multiplies the loss of its step on its rank by 1000") {
+  const auto spike = parse_fault("spike@3,1");
+  CHECK(scaletrain::train::planted_loss_factor(spike, 3, 1) == 1000);
+  CHECK(scaletrain::train::planted_loss_factor(spike, 3, 0) == 1);
+  CHECK(scaletrain::train::planted_loss_factor(spike, 4, 1) == 1);
+  CHECK(scaletrain::train::planted_loss_factor(parse_fault("nan@3"), 3, 1) == 1);
+  CHECK_FALSE(commit_fault(spike, 3, 1));
+}
+
 TEST_CASE("anything else is refused") {
   for (const std::string text : {"", "nan", "nan@", "nan@x", "oops@3", "nan@3,", "nan@3,x"}) {
     CAPTURE(text);

@@ -69,6 +69,33 @@ TEST_CASE("a checkpoint that rank 0 asks for is asked for on all ranks") {
   CHECK(exchanged({{}, {}}).ends_with(" 0 s"));
 }
 
+TEST_CASE(
+    "the bounds of a spike are rank 0's on all ranks, and say where loss and norm are above") {
+  const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
+    dist::Group group(env, at::kCPU, std::chrono::seconds(30));
+    std::string said;
+    for (const double loss : {4.0, 3.0, HUGE_VAL}) {  // of each rank, over 2 targets together
+      const Vote own{.targets = 1,
+                     .bounds = train::SpikeBounds{3.5 + 9 * env.rank, 7 + 9.0 * env.rank}};
+      VoteExchange exchange(group, own, at::full({}, loss, at::kDouble));
+      const at::Tensor& sums = exchange.sums();
+      const std::span<const double> values(sums.const_data_ptr<double>(),
+                                           static_cast<std::size_t>(sums.numel()));
+      const auto bounds = train::read_votes(values).vote.bounds.value();
+      said += fmt::format("{} {} {}", bounds.loss, bounds.grad_norm,
+                          train::norm_bound_among(sums).item<double>());
+      for (const double norm : {7.0, 7.5, std::nan("")}) {
+        const at::Tensor spikes = train::spikes_among(sums, at::full({}, norm, at::kDouble));
+        said += fmt::format(" {}", spikes.item<double>());
+      }
+      said += "; ";
+    }
+    return said;
+  });
+  for (const auto& result : results)
+    CHECK(result.text == "3.5 7 7 1 3 0; 3.5 7 7 0 2 0; 3.5 7 7 0 0 0; ");
+}
+
 TEST_CASE("a trace that rank 0 asks for is asked for on all ranks, with its number of steps") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group group(env, at::kCPU, std::chrono::seconds(30));

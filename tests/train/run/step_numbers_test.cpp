@@ -24,7 +24,8 @@ TEST_CASE("each field of a step's numbers returns under its own name") {
   const train::StepNumbers<at::Tensor> numbers{.votes = at::tensor(Values{1, 2, 3}, at::kDouble),
                                                .grad_norm = at::full({}, 4.5, at::kFloat),
                                                .statistics = at::tensor(Values{5, 6}, at::kDouble),
-                                               .loss_scale = at::full({}, 1024, at::kFloat)};
+                                               .loss_scale = at::full({}, 1024, at::kFloat),
+                                               .spikes = at::full({}, 3, at::kDouble)};
   at::Tensor vector;
   const auto fields = packed_and_unpacked(numbers, vector);
   CHECK((vector.scalar_type() == at::kDouble));
@@ -32,6 +33,7 @@ TEST_CASE("each field of a step's numbers returns under its own name") {
   CHECK(values_of(fields.grad_norm) == Values{4.5});
   CHECK(values_of(fields.statistics) == Values{5, 6});
   CHECK(values_of(fields.loss_scale) == Values{1024});
+  CHECK(values_of(fields.spikes) == Values{3});
 }
 
 TEST_CASE("a model without statistics and a run without loss scaling have empty fields") {
