@@ -57,7 +57,8 @@ bool mixes(const Recipe& recipe) {
   return recipe.mix && (recipe.mix->mixup > 0 || recipe.mix->cutmix > 0);
 }
 
-// An earlier group of that kind keeps its parameters from those behind it.
+// True if the last group changes nothing. An earlier group without changes does have an effect: its
+// parameters match no later group.
 bool changes_nothing(const std::vector<OptimizerGroup>& groups) {
   return !groups.empty() && groups.back().lr_scale == 1 && !groups.back().weight_decay;
 }
@@ -65,7 +66,7 @@ bool changes_nothing(const std::vector<OptimizerGroup>& groups) {
 constexpr const char* kForImages = "does nothing: it is for images, and the sets are of tokens";
 constexpr const char* kForTokens = "does nothing: it is for tokens, and the sets are of images";
 
-// If several rules cover a key the first is reported.
+// If several rules apply to a key, the first one is reported.
 constexpr std::array<IdleRule, 60> kIdleRules{{
     {"/data/image_size", kForImages, has_tokens},
     {"/data/resize_ramp", kForImages, has_tokens},

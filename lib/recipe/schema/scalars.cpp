@@ -50,7 +50,7 @@ class Integer : public Type {
   Range range_;
 };
 
-// The value of an integer or a number; nullptr-like NaN never passes a range.
+// Gets the value of an integer or number; false for other nodes.
 bool as_number(const Node& node, double& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&node.value)) {
     number = static_cast<double>(*integer);
@@ -244,7 +244,7 @@ class Numbers : public Type {
 
  private:
   std::vector<double>& value_;
-  std::optional<std::size_t> count_;  // nullopt: any but 0
+  std::optional<std::size_t> count_;  // nullopt: any number of them, at least one
   Range range_;
 };
 

@@ -1,4 +1,4 @@
-// Shared code of all types: wrong types, texts, the schema of an enumeration.
+// Code that all types share: wrong types, texts, the schema of an enumeration.
 #include "lib/recipe/schema/type.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ const std::string* read_text(const Node& node, const std::string& pointer, const
     add_wrong_type(problems, node, pointer, "a text", type);
     return nullptr;
   }
-  // A NUL would cut a path short, a newline would forge a line of a log.
+  // A NUL would truncate a path, a newline would forge a line of a log.
   const bool has_control = std::any_of(text->begin(), text->end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
