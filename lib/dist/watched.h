@@ -1,5 +1,5 @@
-// A process group's backend whose collectives are listened to, whoever asks for them: the Reducer
-// talks to the backend itself.
+// Process-group backend that reports every collective, also those of c10d's Reducer, which calls
+// the backend directly.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ at::Tensor unit_norms(const at::Tensor& tensor) {
   return at::linalg_vector_norm(tensor, 2, inside, /*keepdim=*/true);
 }
 
-// The units of a part of a parameter, numbered from `first` on among those of all parameters.
+// Units of a part of a parameter; `first` is its first unit's number among those of all parameters.
 struct UnitRange {
   const units::NamedParameter* part;
   std::int64_t first, units, unit_elements;
@@ -70,7 +70,8 @@ void clip_grad_norm(const std::vector<at::Tensor>& gradients, const at::Tensor& 
     at::_foreach_mul_(gradients, factor);
     return;
   }
-  if (factor.ge(1).const_data_ptr<bool>()[0]) return;  // nothing is queued on a CPU
+  // On a CPU the value is available without waiting.
+  if (factor.ge(1).const_data_ptr<bool>()[0]) return;
   for (const at::Tensor& gradient : gradients) gradient.mul_(factor);
 }
 

@@ -70,7 +70,8 @@ at::Tensor& ShardBlock::complete_sums() {
 }
 
 void ShardBlock::drop_sums() {
-  give_memory_back(sums);  // frees it at once: the watchdog of collectives may keep the tensor
+  // Frees it now, since the watchdog of collectives may hold the tensor longer.
+  give_memory_back(sums);
   sums.reset();
   has_sum.assign(has_sum.size(), false);
 }

@@ -1,4 +1,4 @@
-// One owner for a run's folder: a small file that its owner keeps changing.
+// Lease: a run's folder has one owner, which keeps updating a small file.
 //
 // lease.json holds {"host","boot_id","pid_namespace","pid","started","attempt","beat"}; `started`
 // is the process's start time in clock ticks since boot, so that a number used again is not
