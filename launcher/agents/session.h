@@ -20,7 +20,7 @@ namespace scaletrain::launcher {
 
 class Session {
  public:
-  // Joins. Throws what Member's constructor throws.
+  // Joins. Throws the errors of Member's constructor.
   Session(std::unique_ptr<KeyStore> store, const Join& join, const JobTerms& terms,
           const AgentTiming& timing, std::optional<Leader::Options> leader, Journal& journal);
   ~Session();  // stops and joins the thread
@@ -49,12 +49,12 @@ class Session {
   void report(const Report& report);
   void report_lost(const LostReplica& lost);
   void publish(const Endpoint& workers_store, const std::string& plan);
-  // A leader that says so must stay until View::finished.
+  // Announces that this node leaves. A leader must stay until View::finished.
   void leave(const Departure& departure);
 
-  // A SilenceExchange (launcher/workers/hang_watch.h) that waits for nothing: sends how long no
-  // worker of this node has beaten, and returns how long none of the job's has, as the leader said
-  // last.
+  // A SilenceExchange (launcher/workers/hang_watch.h) without waiting: sends the time since the
+  // last heartbeat of this node's workers, and returns that of the whole job as last reported by
+  // the leader.
   std::chrono::milliseconds exchange_silence(std::chrono::milliseconds own);
 
  private:

@@ -32,7 +32,7 @@ std::vector<std::pair<std::string, double>> rows_in(const Json& record) {
   return rows;
 }
 
-// The measures of an "eval" record stand between "epoch" and "count", the task's first one first.
+// The metrics of an "eval" record are between "epoch" and "count", the task's first one first.
 std::string first_measure(const Json& record) {
   bool is_measure = false;
   for (const auto& item : record.items()) {

@@ -65,7 +65,7 @@ std::vector<std::string> last_log_lines(const fs::path& run, const Json& status)
   file.seekg(begin);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
-  if (begin > 0 && !lines.empty()) lines.erase(lines.begin());  // cut
+  if (begin > 0 && !lines.empty()) lines.erase(lines.begin());  // the first line may be incomplete
   if (lines.size() > kLogLines) lines.erase(lines.begin(), lines.end() - kLogLines);
   return lines;
 }
@@ -99,7 +99,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Waits for a key, a resize or the next look at the run; false: a person wants to leave.
+  // Waits for a key, a resize or the next update; false if the user wants to leave.
   static bool wait(int signals, bool is_input) {
     std::array<pollfd, 2> watched{pollfd{signals, POLLIN, 0},
                                   pollfd{is_input ? STDIN_FILENO : -1, POLLIN, 0}};

@@ -1,7 +1,7 @@
 // Delivery of JSON Lines files to one sink, which is offered again what it could not take.
 //
-// The files are the spool: a sink that asks to try again holds up its own delivery only. Counts may
-// be read from any thread, all else is for one thread.
+// The files are the spool: a sink that must be tried again delays only its own delivery. Counts may
+// be read from any thread; use everything else from one thread.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Delivery {
   virtual int socket() const = 0;
   virtual void serve() = 0;
 
-  std::int64_t count() const;    // items of the first file, those included that were not read yet
+  std::int64_t count() const;    // items of the first file, including those not read yet
   std::int64_t missing() const;  // items of all files that are not written
 
  protected:

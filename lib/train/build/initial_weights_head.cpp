@@ -26,8 +26,8 @@ NamedTensors taken_head(const Run& run, const checkpoint::WeightReport& report,
   return head;
 }
 
-// For each class of `ours` its number in `theirs`; throws where one of them has a class that the
-// other has not.
+// Returns the number in `theirs` of each class of `ours`; throws if one has a class that the other
+// lacks.
 std::vector<std::int64_t> rows_by_name(const format::ClassNames& ours,
                                        const format::ClassNames& theirs) {
   try {

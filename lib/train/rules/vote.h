@@ -19,7 +19,7 @@ struct Vote {
   std::int64_t skipped = 0;                         // bad samples
   double trained_s = 0;          // rank 0's clock, so that all ranks see the same time
   bool save = false;             // rank 0 requests a checkpoint after this step
-  std::int64_t trace_steps = 0;  // rank 0 requests a trace of so many steps; 0: none
+  std::int64_t trace_steps = 0;  // rank 0 requests a trace of this many steps; 0: none
 };
 
 class VoteExchange {
@@ -44,7 +44,7 @@ struct Voted {
   Vote vote;
 };
 Voted read_votes(std::span<const double> sums);
-// The sum of losses among them; not finite where that of any rank was not.
+// Returns the sum of the losses; not finite if that of any rank is not.
 at::Tensor loss_among(const at::Tensor& sums);
 
 }  // namespace scaletrain::train

@@ -69,7 +69,8 @@ NamedTensors held_tensors(const Run& run) { return local_tensors(model_shards(ru
 
 Shard state_shard(const Run& run, const Shards& model, const std::string& name,
                   const at::Tensor& tensor, bool is_whole) {
-  const auto found = model.find(name.substr(name.find('/') + 1));  // all of it without a '/'
+  // The whole name if it has no '/'.
+  const auto found = model.find(name.substr(name.find('/') + 1));
   if (found == model.end()) return units::full_shard(tensor, owns_unsharded(run));
   const Shard& parameter = found->second;
   if (is_whole || tensor.numel() != parameter.count()) {

@@ -56,8 +56,8 @@ struct StepResult {
   std::uint64_t digest = 0;      // digest of the global batch
   double trained_s = 0;          // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;      // bad samples of all data coordinates
-  bool save = false;             // rank 0 has asked for a checkpoint
-  std::int64_t trace_steps = 0;  // rank 0 has asked for a trace of so many steps; 0: none
+  bool save = false;             // rank 0 has requested a checkpoint
+  std::int64_t trace_steps = 0;  // rank 0 has requested a trace of this many steps; 0: none
   bool has_targets = true;       // false: masks leave out all targets of the global batch
 
   // True if the gradients of a finite loss overflowed at this loss scale; the next step's is lower.
@@ -113,8 +113,8 @@ class StepRunner {
   // the ranks of mesh.gradients() to undo the mean over them. Gradients are then those of the
   // global mean.
   at::Tensor weight(Batches& batches, std::int64_t samples);
-  // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
-  // not finite where the gradients were not.
+  // Replaces the gradients by those at the worst nearby weights (lib/optim/sam.h). Returns 0, or a
+  // non-finite value if the gradients were not finite.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
   // Updates EMA and SWA weights.
   void update_means(std::int64_t step, const at::Tensor& found_inf);
@@ -128,7 +128,7 @@ class StepRunner {
   KeptTensors buffers_;  // the model's, from before the step
   core::BatchSizes sizes_;
   at::ScalarType weight_type_;  // dtype of the loss weight: fp32, or fp64 for fp64 models
-  std::int64_t weighed_ = 0;    // samples of the batch that this is the weight of,
+  std::int64_t weighed_ = 0;    // samples of the batch for which `weight_` was computed,
   at::Tensor fixed_weight_;     // loss weight if equal batches have equal targets
   Outcomes<QueuedStep> outcomes_;
 };

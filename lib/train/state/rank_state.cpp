@@ -82,7 +82,7 @@ void warn_of_lost_state(const Run& run, const std::string& why) {
              why);
 }
 
-// True on all ranks of a sharded model if any has state of its own.
+// True on all ranks of a sharded model if any rank has state of its own.
 bool has_rows(const Run& run) {
   const std::optional<recipe::Compress>& compress = run.recipe.compress;
   const bool keeps_errors =
@@ -90,10 +90,10 @@ bool has_rows(const Run& run) {
   return is_sharded(run) && (run.replicas->traits().local_optimizer || keeps_errors);
 }
 
-// Describes `own` of `rank`, this one or the one at its place in another replica: its row of
-// tensors [ranks, ...], or if the model is sharded its shards of its replica's row of [replicas,
-// ...]. For a file, shards of several slices are merged, which is collective over the ranks of the
-// model.
+// Describes the state `own` of `rank`, which is this rank or the one at its position in another
+// replica: its row of tensors [ranks, ...]; for a sharded model, its shards of its replica's row of
+// [replicas, ...]. For a file, shards with several slices are merged, which is collective over the
+// model's ranks.
 units::Shards rows_of(const Run& run, int rank, const NamedTensors& own, bool for_file) {
   units::Shards rows;
   if (!is_sharded(run)) {
@@ -115,7 +115,7 @@ units::Shards rows_of(const Run& run, int rank, const NamedTensors& own, bool fo
   return rows;
 }
 
-// Adds the part that `rank` writes, or that this rank writes for it.
+// Adds the part that `rank` writes; this rank may write it for another one.
 void add_part(const Run& run, int rank, const NamedTensors& own, checkpoint::Contents& contents) {
   const int ranks = run.mesh->plan().world_size();
   checkpoint::TensorFile& file = contents.files.emplace_back(
@@ -143,8 +143,8 @@ void add_received_parts(const Run& run, checkpoint::Contents& contents) {
   }
 }
 
-// Gathers the state of all ranks, [ranks, ...], in rank 0's CPU memory, tensor by tensor: together
-// they are many times the model.
+// Gathers the state of all ranks, [ranks, ...], in rank 0's CPU memory, one tensor at a time, since
+// all of it is many times the model.
 NamedTensors gather_rank_state(Run& run) {
   NamedTensors result;
   const auto add = [&](NamedTensors gathered) {
