@@ -103,7 +103,7 @@ struct AgentHeartbeat {
 };
 struct LeaderHeartbeat {
   std::int64_t count = 0;
-  std::int64_t version = 0;  // the job state's
+  std::int64_t version = 0;  // version of the job state
   std::chrono::milliseconds silence{0};
 };
 

@@ -29,8 +29,7 @@ namespace scaletrain::train {
 namespace {
 
 constexpr int kMaxSkippedInARow = 10;  // then training has diverged
-// Share of the grace period for the last copy; the rest is for the end of all ranks.
-constexpr double kOfGrace = 0.8;
+constexpr double kOfGrace = 0.8;  // share of the grace period for the last copy of a checkpoint
 
 }  // namespace
 
