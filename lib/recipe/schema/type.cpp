@@ -49,4 +49,17 @@ const std::string* read_text(const Node& node, const std::string& pointer, const
   return text;
 }
 
+void read_one_or_more(
+    const Node& node, const std::string& pointer, const Type& type, Problems& problems,
+    const std::function<void(const Node& one, const std::string& its_pointer)>& read_one) {
+  if (node.text() != nullptr) return read_one(node, pointer);
+  const Node::Array* const items = node.array();
+  if (items == nullptr) {
+    return add_wrong_type(problems, node, pointer, "a text or a list", type);
+  }
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    read_one((*items)[i], child_pointer(pointer, std::to_string(i)));
+  }
+}
+
 }  // namespace scaletrain::recipe

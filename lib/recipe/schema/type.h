@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -99,5 +100,11 @@ void add_wrong_type(Problems& problems, const Node& node, const std::string& poi
 // control characters.
 const std::string* read_text(const Node& node, const std::string& pointer, const Type& type,
                              Problems& problems);
+
+// Reads a text or a list of texts: calls `read_one` with each of them and its pointer. Adds a
+// problem if `node` is neither.
+void read_one_or_more(
+    const Node& node, const std::string& pointer, const Type& type, Problems& problems,
+    const std::function<void(const Node& one, const std::string& its_pointer)>& read_one);
 
 }  // namespace scaletrain::recipe
