@@ -19,7 +19,7 @@ namespace scaletrain::train {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-// At this loss scale or below, the scale is not the cause of overflow.
+// Below this loss scale, the scale is not the cause of overflow.
 constexpr double kLeastScale = 1;
 
 std::optional<StepResult> result_of(std::optional<Outcomes<QueuedStep>::Outcome> outcome) {
