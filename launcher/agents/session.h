@@ -31,13 +31,13 @@ class Session {
     JobState state;
     std::optional<int> rank;  // this node's rank in the job state's round
     LastRound last;
-    std::string leader_heartbeat;  // the leader's last one
+    std::string leader_heartbeat;  // the leader's newest heartbeat
     bool leads = false;
-    bool ended = false;     // a leader whose job is over, or that another one leads
-    bool finished = false;  // a leader that may go
-    std::string lost;       // why the store is lost; "": it is there
+    bool ended = false;     // this leader's job has ended, or another launcher leads it
+    bool finished = false;  // this leader may exit
+    std::string lost;       // why the connection to the store was lost; "": it was not
   };
-  // Returns the present state. Throws the errors of Member::step except StoreLost.
+  // Returns the current state. Throws the errors of Member::step except StoreLost.
   View view();
   // The oldest verdict that was not taken yet.
   std::optional<Verdict> take_verdict();

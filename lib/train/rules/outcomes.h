@@ -29,7 +29,7 @@ class LateReads {
   // Sends `values`, a one-dimensional tensor of doubles on the group's device, with their values
   // after all work queued so far. Work that is queued later may overwrite them.
   void send(const at::Tensor& values);
-  // Vectors that were sent and not taken.
+  // Number of vectors that were sent but not taken yet.
   std::size_t waiting() const { return on_their_way_.size(); }
   // True if the oldest result may be taken, that is, if it is not held back.
   bool is_due() const { return waiting() > (late_ ? 1 : 0); }
