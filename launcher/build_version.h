@@ -1,6 +1,5 @@
-// The versions that `scaletrain --version` prints.
-//
-// A part of the program and not of the library: a new commit links one program again.
+// The versions that `scaletrain --version` prints. Part of the program, not of a library, so that a
+// new commit relinks only one program.
 #pragma once
 
 #include <string>

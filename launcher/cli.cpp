@@ -41,9 +41,9 @@ constexpr int kUsageStatus = static_cast<int>(core::ExitCode::kUsage);
 // Resets process state that a parent may have left and that the code below does not expect.
 void tidy_up_process() {
   std::signal(SIGCHLD, SIG_DFL);  // ignored, it would make exit statuses disappear
-  std::signal(SIGPIPE, SIG_IGN);  // a closed console is no reason to leave workers alone
+  std::signal(SIGPIPE, SIG_IGN);  // the workers must continue if the console is closed
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG and is reported
-  // A closed standard stream would give its number to the next file that is opened.
+  // The number of a closed standard stream would be reused by the next opened file.
   while (true) {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (fd > STDERR_FILENO) {
@@ -55,7 +55,7 @@ void tidy_up_process() {
   }
 }
 
-// Becomes `scaletrain-NAME`, beside this program or on PATH; comes back where there is none.
+// Executes `scaletrain-NAME`, beside this program or on PATH; returns if there is none.
 void become_external(const std::string& name, const std::vector<std::string>& arguments) {
   std::optional<std::string> path =
       core::find_program(core::program_beside_us(fmt::format("scaletrain-{}", name)));
@@ -73,7 +73,8 @@ std::vector<std::string> words_for_help(std::vector<std::string> words) {
   return words;
 }
 
-// For a key of a recipe that stands where a flag or a word should: "--lr 0.1", "optimizer.lr=0.1".
+// Returns a hint if a recipe key was written like a flag or argument: "--lr 0.1",
+// "optimizer.lr=0.1".
 std::string key_hint(const std::string& command, const std::string& word) {
   const std::vector<std::string> takers{"scaletrain launch",       "scaletrain resume",
                                         "scaletrain recipe check", "scaletrain recipe lint",

@@ -75,7 +75,7 @@ struct Run {
   double rate() const { return static_cast<double>(images) / seconds; }
 };
 
-// Whole batches by so many threads, as training takes them.
+// Reads whole batches with this number of threads, as training does.
 Run run_loader(const recipe::Data& data, const std::shared_ptr<const data::Dataset>& dataset,
                double seconds, int threads) {
   data::LoaderOptions options = data::loader_options(data);

@@ -114,8 +114,8 @@ nlohmann::ordered_json to_json(const FolderReport& report) {
       {"rewritten", report.rewritten}};
 }
 
-// 65 where something is wrong that is not in quarantine, or is missing: a restart does not help.
-// 74 where the machine or a storage failed.
+// Returns 65 if something outside the quarantine is invalid or missing, as a restart does not help;
+// 74 if the machine or a storage failed.
 core::ExitCode exit_code_for(const std::vector<FolderReport>& reports, bool repair) {
   core::ExitCode code = core::ExitCode::kOk;
   for (const FolderReport& report : reports) {

@@ -139,8 +139,8 @@ void add_list_warnings(const std::vector<std::string>& absent, bool repair, Fold
   }
 }
 
-// Replaces the list by `judged` shards' entries renewed; what others wrote meanwhile of other
-// shards stays.
+// Replaces the entries of the `judged` shards in the list; entries that other programs wrote for
+// other shards stay.
 void write_list(const storage::Stores& stores, const std::set<std::string>& judged,
                 const std::vector<format::Quarantined>& wrong, FolderReport& report) {
   const format::Quarantine old = read_quarantine(stores, report.folder);
@@ -152,12 +152,12 @@ void write_list(const storage::Stores& stores, const std::set<std::string>& judg
   if (report.removed) {
     core::system_disk().remove_all(path);
     core::system_disk().sync_folder(report.folder);
-  } else {  // nothing is removed from an object store: an empty list is as good
+  } else {  // an object store keeps an empty list, which has the same effect
     stores.of(path).write(path, format::encode_quarantine(renewed));
   }
 }
 
-// Goes through the reports of a folder's shards.
+// Processes the reports of a folder's shards.
 class FolderCheck {
  public:
   FolderCheck(FolderReport& report, format::Quarantine list, std::size_t classes, bool decode,
@@ -173,7 +173,7 @@ class FolderCheck {
       if (is_needed) report_.unchecked.push_back({shard.name, *shard.unchecked});
     } else {
       there_.insert(shard.name);
-      // Without decoding, what was found wrong by decoding is not known to be sound.
+      // Without decoding, images that did not decode before may still be damaged.
       if (decode_) judged_.insert(shard.name);
     }
     std::vector<format::Quarantined> found = listable(shard.problems);

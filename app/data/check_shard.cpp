@@ -32,13 +32,13 @@ constexpr const char* kMultiHotHint =
 
 // Result of checking one sample's contents.
 struct Finding {
-  std::string problem;      // "" for none
+  std::string problem;      // "" if there is none
   std::int64_t label = -1;  // -1: no valid label, or several
   std::vector<std::int64_t> labels = {};
   bool misnamed = false;
 };
 
-// Looks into samples; for one thread.
+// Checks samples; for one thread.
 class SampleCheck {
  public:
   SampleCheck(const ShardFile& shard, const CheckRules& rules) : shard_(shard), rules_(rules) {}
@@ -104,7 +104,7 @@ class SampleCheck {
   data::Image image_;
 };
 
-// Goes through the shard, a batch at a time.
+// Checks the samples of the shard, a batch at a time.
 void look_at_samples(const ShardFile& shard, const CheckRules& rules, ShardReport& report,
                      observe::WorkProgress& progress) {
   std::vector<std::unique_ptr<SampleCheck>> checks;
@@ -152,7 +152,7 @@ void look_at_hash(const storage::Stores& stores, const std::string& path, const 
   }
 }
 
-// The shard's path stands in front of the text already.
+// Removes the shard's path, which the text already begins with.
 std::string without_path(const std::string& path, const core::Error& error) {
   const std::string shown = core::shown_path(path), within = shown + ": ";
   const std::string& place = error.place();
@@ -160,8 +160,8 @@ std::string without_path(const std::string& path, const core::Error& error) {
   return (place.starts_with(within) ? place.substr(within.size()) : place) + ": " + error.found();
 }
 
-// True if the error comes from the machine, or from what is at the path, rather than from the
-// shard's bytes.
+// True if the error comes from the machine, or from the kind of file at the path, rather than from
+// the shard's bytes.
 bool is_of_machine(const core::Error& error, const std::string& path, bool was_opened) {
   if (dynamic_cast<const storage::UnpackRoomError*>(&error) != nullptr) return true;
   if (error.exit_code() == core::ExitCode::kStorage) return !core::is_url(path);

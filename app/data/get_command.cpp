@@ -28,7 +28,7 @@ struct GetOptions {
   bool overwrite = false, as_json = false;
 };
 
-// One field to standard output: the one that is named, else the image.
+// Writes one field to standard output: the named one, otherwise the image.
 void print_field(const ShardFile& shard, const format::TarGroup& group, const std::string& wanted) {
   const format::TarField* const field = wanted.empty() ? group.image() : group.find(wanted);
   if (field == nullptr) {
@@ -44,7 +44,8 @@ void print_field(const ShardFile& shard, const format::TarGroup& group, const st
   print(isatty(STDOUT_FILENO) == 1 ? core::printable_lines(value) : value);
 }
 
-// Every field as a file; the key's folders are left out, so that nothing lands elsewhere.
+// Writes every field as a file; the folders of the key are dropped, so that no file is written
+// elsewhere.
 void write_fields(const ShardFile& shard, const format::TarGroup& group,
                   const GetOptions& options) {
   const std::string name = group.key.substr(group.key.rfind('/') + 1);

@@ -34,7 +34,7 @@ struct LsOptions {
   bool as_json = false;
 };
 
-// The class number or list of them, null where there is none.
+// Returns the class number or list of classes; null if there is none.
 nlohmann::ordered_json listed_label(const ShardFile& shard, const format::TarGroup& group) {
   const format::TarField* const field = group.find("cls");
   if (field == nullptr || field->member.bytes > format::kMaxLabelBytes) return {};

@@ -51,7 +51,7 @@ struct PackedImage {
   std::string problem;
 };
 
-// Reads, and where asked for tries, resizes and re-encodes; for one thread.
+// Reads images and, if requested, decodes, resizes and re-encodes them; for one thread.
 class Packer {
  public:
   Packer(const PackOptions& options, std::optional<data::Encoding> encoding)

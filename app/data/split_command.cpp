@@ -49,8 +49,8 @@ ShardOptions options_of(const SplitOptions& options, const char* part) {
   return shards;
 }
 
-// The group of a sample: the part of the key that the expression matches (its first parenthesis,
-// where it has one); without an expression, or a match, images of the same bytes.
+// Group of a sample: the part of the key that the expression matches (its first parenthesis, if it
+// has one); without an expression or a match, all images with the same bytes.
 class Grouping {
  public:
   explicit Grouping(const std::string& expression) : has_expression_(!expression.empty()) {
@@ -73,8 +73,8 @@ class Grouping {
     return core::xxh3_64(match[match.size() > 1 ? 1 : 0].str());
   }
 
-  // After the last sample. Throws core::UsageError where the expression matches no key, and warns
-  // where it does not match all of them.
+  // Call after the last sample. Throws core::UsageError if the expression matches no key, and warns
+  // if it does not match all of them.
   void check_matches() const {
     if (unmatched_ == 0) return;
     if (unmatched_ == keys_) {
@@ -127,7 +127,7 @@ std::vector<std::string> shown_leaks(const ShardSet& set, const std::vector<Samp
   return shown_samples(set, both);
 }
 
-// Each PATH is a part of its own: are there images in two of them?
+// Each PATH is a part: checks for images that are in two of them.
 bool run_leak_check(const SplitOptions& options) {
   if (options.paths.size() < 2) {
     throw core::UsageError(
@@ -169,7 +169,7 @@ struct Plan : SplitPlan {
   std::size_t leaks = 0;
 };
 
-// A part that was asked for has samples.
+// Checks that each requested part has samples.
 void check_parts(const std::vector<std::uint8_t>& parts, const std::vector<double>& shares) {
   for (std::size_t part = 0; part < shares.size(); ++part) {
     if (shares[part] == 0 || std::count(parts.begin(), parts.end(), part) > 0) continue;

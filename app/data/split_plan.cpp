@@ -13,13 +13,13 @@
 namespace scaletrain::app {
 namespace {
 
-// Samples that stand together.
+// Samples that stay together.
 struct Group {
   std::uint32_t begin = 0, count = 0;
   std::uint32_t draw = 0;  // decides the order of groups of one size
 };
 
-// Large groups first, since they are hardest to place; those of one size in random order.
+// Large groups come first, as they are hardest to place; groups of equal size are in random order.
 std::vector<Group> make_groups(std::span<const SplitSample> sorted, std::uint64_t seed) {
   std::vector<Group> groups;
   for (std::uint32_t i = 0; i < sorted.size(); ++i) {
@@ -35,9 +35,9 @@ std::vector<Group> make_groups(std::span<const SplitSample> sorted, std::uint64_
   return groups;
 }
 
-// How many samples each part gets of each class: what its share rounds down to, and the samples
-// that are left over so that the parts come out right in the whole set, where a class may be too
-// small to give one to every part. Classes take their turn in random order.
+// Returns how many samples of each class a part gets: its share rounded down, plus leftover
+// samples, which are assigned so that the parts have the right size in total even if a class is too
+// small for all parts. Classes take turns in random order.
 std::map<std::uint32_t, std::vector<double>> quotas(const std::vector<SplitSample>& samples,
                                                     const std::vector<double>& shares,
                                                     std::uint64_t seed) {
@@ -45,7 +45,7 @@ std::map<std::uint32_t, std::vector<double>> quotas(const std::vector<SplitSampl
   std::map<std::uint32_t, std::int64_t> count_of;
   for (const SplitSample& sample : samples) ++count_of[sample.label];
   std::vector<std::pair<std::uint64_t, std::uint32_t>> turns;
-  std::vector<double> owed(shares.size());  // samples that each part lacks of its total share
+  std::vector<double> owed(shares.size());  // samples that each part still lacks of its total share
   std::map<std::uint32_t, std::vector<double>> result;
   for (const auto& [label, count] : count_of) {
     core::Philox random(seed, core::DrawPurpose::kTools, 1, label);

@@ -79,7 +79,7 @@ class ContactSheet {
   std::vector<std::pair<std::uint32_t, Thumbnail>> thumbnails_;
 };
 
-// Looks at samples; for one thread.
+// Examines samples; for one thread.
 class StatsWorker {
  public:
   explicit StatsWorker(const std::vector<std::string>& classes) : classes_(classes) {}

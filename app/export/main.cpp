@@ -73,7 +73,7 @@ int follow(const Arguments& arguments) {
   return static_cast<int>(code);
 }
 
-// The name of the run's recipe where the command line has none.
+// Returns the name in the run's recipe if the command line has none.
 std::string name_of(const Arguments& arguments) {
   if (!arguments.options.name.empty()) return arguments.options.name;
   const nlohmann::ordered_json recipe = track::run_recipe(arguments.options.run);

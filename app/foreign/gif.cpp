@@ -28,7 +28,7 @@ class GifReader {
 
   GifFileType& gif() const { return *gif_; }
 
-  // Everything of giflib that says whether it worked.
+  // Checks the status that giflib's functions return.
   void check(int status) const {
     if (status == GIF_ERROR) fail(gif_->Error);
   }
@@ -59,7 +59,7 @@ class GifReader {
   std::unique_ptr<GifFileType, Close> gif_;
 };
 
-// Reads up to the first frame; the index of its pixels that are transparent, where there is one.
+// Reads up to the first frame; returns the index of its transparent colour, if there is one.
 std::optional<std::size_t> find_frame(const GifReader& reader) {
   std::optional<std::size_t> transparent;
   GifRecordType type = UNDEFINED_RECORD_TYPE;
@@ -115,7 +115,7 @@ std::vector<std::int64_t> stored_rows(std::int64_t height, bool interlaced) {
 
 }  // namespace
 
-// As Pillow shows it: what the frame does not cover has the transparent colour, or the first one.
+// Decodes as Pillow does: the area outside the frame has the transparent colour, or the first one.
 void decode_gif(std::string_view file, data::Image& image, std::int64_t most_pixels) {
   const GifReader reader(file);
   const std::optional<std::size_t> transparent = find_frame(reader);

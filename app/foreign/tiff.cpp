@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kSpareBytes = std::int64_t{64} << 20;  // a strip's size beyond the picture's
 constexpr tmsize_t kMostBytesAtOnce = tmsize_t{1} << 30;
 
-// A file in memory, and the first thing that libtiff found wrong with it.
+// A file in memory, and libtiff's first error.
 struct Source {
   std::string_view file;
   std::size_t place = 0;
@@ -90,8 +90,8 @@ Value field(TIFF& tiff, std::uint32_t tag) {
   return value;
 }
 
-// Refuses old JPEG, compressions without a codec, and samples that are not unsigned integers:
-// libtiff would not give the meant colours.
+// Refuses old JPEG, compressions without a codec, and samples that are not unsigned integers, since
+// libtiff would return wrong colours.
 void check_kind(TIFF& tiff) {
   const auto compression = field<std::uint16_t>(tiff, TIFFTAG_COMPRESSION);
   if (compression == COMPRESSION_OJPEG || TIFFIsCODECConfigured(compression) == 0) {
@@ -129,7 +129,7 @@ bool take_alpha(TIFF& tiff) {
   return is_multiplied;
 }
 
-// As it is stored, each pixel red in the lowest bits, then green, blue and alpha.
+// Returns the pixels as stored: red in the lowest bits, then green, blue and alpha.
 std::vector<std::uint32_t> read_pixels(TIFF& tiff, Source& source, std::uint32_t width,
                                        std::uint32_t height) {
   std::array<char, 1024> message = {};
@@ -165,7 +165,7 @@ void decode_tiff(std::string_view file, data::Image& image, std::int64_t most_pi
   const auto width = field<std::uint32_t>(*tiff, TIFFTAG_IMAGEWIDTH);
   const auto height = field<std::uint32_t>(*tiff, TIFFTAG_IMAGELENGTH);
   if (width == 0 || height == 0) throw std::invalid_argument("a picture without pixels");
-  // Sides that no picture has are too many pixels whatever the limit.
+  // Sizes beyond any picture exceed every limit of pixels.
   data::check_pixels(width, std::min<std::int64_t>(height, INT32_MAX), most_pixels);
   check_kind(*tiff);
   check_strips(*tiff, width, height);

@@ -1,4 +1,4 @@
-// Implements parquet_library.h over Arrow. Nothing of Arrow leaves this file: its statuses and
+// Implements parquet_library.h with Arrow. Arrow's types stay in this file: its statuses and
 // exceptions become std::runtime_error.
 #include "app/parquet/parquet_library.h"
 
@@ -85,7 +85,7 @@ Json struct_at(const arrow::StructArray& array, std::int64_t row) {
   return object;
 }
 
-// A value as JSON; what JSON has no kind for, such as a date, as Arrow writes it.
+// Returns a value as JSON; types that JSON lacks, such as dates, as Arrow prints them.
 Json json_at(const arrow::Array& array, std::int64_t row) {
   if (array.IsNull(row)) return nullptr;
   switch (array.type_id()) {
@@ -174,7 +174,7 @@ class ArrowRows : public ParquetRows {
  public:
   ArrowRows(const std::string& path, const std::vector<std::string>& only) {
     parquet::ReaderProperties pages;
-    pages.enable_buffered_stream();  // not a column of a whole row group at once
+    pages.enable_buffered_stream();  // reads a column in parts instead of a whole row group at once
     pages.set_buffer_size(kPageBuffer);
     pages.set_page_checksum_verification(true);
     parquet::ArrowReaderProperties rows;

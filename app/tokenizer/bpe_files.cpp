@@ -73,7 +73,7 @@ Vocabulary vocabulary_of(const json& tokens, const fs::path& path, const std::st
 
 class BpeTokenizer : public Tokenizer {
  public:
-  // `bytes`: what each token stands for.
+  // `bytes`: text of each token.
   BpeTokenizer(std::string name, Steps steps, std::vector<std::string> bytes, std::uint32_t end)
       : name_(std::move(name)), steps_(std::move(steps)), bytes_(std::move(bytes)), end_(end) {
     for (std::size_t i = 0; i + 1 < steps_.size(); ++i) steps_[i]->set_next(*steps_[i + 1]);
@@ -98,13 +98,14 @@ class BpeTokenizer : public Tokenizer {
   std::uint32_t end_;
 };
 
-// Tokens that stand for their text wherever it is; special ones are read so and never shown.
+// Added tokens match their text anywhere; special ones are matched but never shown.
 struct Added {
   Vocabulary tokens;
   std::vector<std::uint32_t> special;
 };
 
-// Bytes of the tokens of `vocabulary` and `added`, by id; `sign` stands for a blank in them.
+// Returns the bytes of the tokens of `vocabulary` and `added`, by id; `sign` is their character for
+// a blank.
 std::vector<std::string> bytes_of_tokens(const Vocabulary& vocabulary, const Added& added,
                                          const BpeOptions& options, const std::string& sign) {
   std::uint32_t size = 0;
@@ -124,7 +125,7 @@ std::vector<std::string> bytes_of_tokens(const Vocabulary& vocabulary, const Add
   return result;
 }
 
-// "eos_token" of the configuration beside `path`: a text, or an object with it.
+// Returns "eos_token" of the configuration beside `path`: a text, or an object with it.
 std::optional<std::string> configured_end(const fs::path& path) {
   const fs::path config = path.parent_path() / "tokenizer_config.json";
   if (!fs::exists(config)) return std::nullopt;

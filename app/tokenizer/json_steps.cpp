@@ -32,7 +32,7 @@ constexpr const char* kGpt2Words =
 
 std::string kind_of(const json& what) { return what.value("type", ""); }
 
-// The members of "key" where `what` is a Sequence, otherwise `what` alone.
+// Calls the function for each member of "key" if `what` is a Sequence, otherwise for `what` itself.
 void for_each_of(const json& what, const char* key, const std::function<void(const json&)>& call) {
   if (what.is_null()) return;
   if (kind_of(what) != "Sequence") return call(what);

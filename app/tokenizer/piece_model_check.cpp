@@ -60,7 +60,7 @@ Piece checked_piece(std::string_view message, const std::string& place) {
 
 void check_prefixes(std::vector<std::string_view> texts, const std::string& place) {
   std::sort(texts.begin(), texts.end());
-  std::vector<std::string_view> prefixes;  // each begins with the one before
+  std::vector<std::string_view> prefixes;  // each is a prefix of the next one
   for (const std::string_view text : texts) {
     while (!prefixes.empty() && !text.starts_with(prefixes.back())) prefixes.pop_back();
     prefixes.push_back(text);

@@ -45,7 +45,7 @@ class Trie {
   }
 
   std::optional<std::string> damage(std::size_t string_bytes) const;
-  // Call it for a trie whose damage() is none.
+  // Call only for a trie without damage().
   bool has_cycle_or_long_path() const;
 
  private:
@@ -55,8 +55,8 @@ class Trie {
   std::vector<Unit> units_;
 };
 
-// Looks at every unit, whether a node leads to it or not: a search reads the units of all 256
-// bytes' places before it compares their labels.
+// Checks every unit, even if no node leads to it: a search reads the units of all 256 byte
+// positions before it compares their labels.
 std::optional<std::string> Trie::damage(std::size_t string_bytes) const {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     if (i > 0 && units_[i].is_value()) continue;

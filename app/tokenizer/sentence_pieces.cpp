@@ -65,7 +65,7 @@ class PieceTokenizer : public Tokenizer {
       reason = status.ToString();
     } catch (const std::bad_alloc&) {
       throw;
-    } catch (const std::exception& error) {  // pieces of which no trie can be built
+    } catch (const std::exception& error) {  // pieces from which no trie can be built
       reason = error.what();
     }
     throw core::DataError(path.string(), fmt::format("is no SentencePiece model: {}", reason),

@@ -30,7 +30,7 @@ void for_each_part(const Regex& regex, std::string_view text, const Other& other
   std::size_t done = 0, from = 0;
   while (const auto found = from <= text.size() ? regex.find(text, from) : std::nullopt) {
     const auto [begin, end] = *found;
-    if (begin == end) {  // nothing was matched: looks further
+    if (begin == end) {  // empty match: searches further
       from = end + 1;
       while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0U) == 0x80U) {
         ++from;

@@ -26,7 +26,8 @@ Bounds second_byte(unsigned char first) {
 
 bool can_begin(unsigned char byte) { return byte < 0x80 || (byte >= 0xC2 && byte <= 0xF4); }
 
-// How many bytes at the front belong together: a whole character, or the beginning of one.
+// Returns the number of bytes at the front that belong together: a whole character, or the
+// beginning of one.
 std::size_t front_bytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   if (!can_begin(first)) return 1;

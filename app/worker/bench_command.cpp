@@ -37,7 +37,7 @@ Json cost_json(const train::StepCost& cost, bool memory) {
   return json;
 }
 
-// A rank that runs alone: its peers are simulated.
+// A single rank whose peers are simulated.
 struct Alone {
   dist::FakeJob job;
   double latency_us = 0, inside_gbs = 0, between_gbs = 0;

@@ -44,7 +44,7 @@ struct Prompt {
   std::string text;
 };
 
-// The lines of --prompts, or the one prompt.
+// Returns the lines of --prompts, or the single prompt.
 std::vector<Prompt> prompts_of(const recipe::Generation& asked) {
   if (asked.prompts.empty()) return {{"--prompt", asked.prompt}};
   std::string whole = core::read_file(asked.prompts, kMostPromptBytes, core::ExitCode::kUsage);
@@ -60,7 +60,8 @@ std::vector<Prompt> prompts_of(const recipe::Generation& asked) {
                          "write a prompt in each line");
 }
 
-// Its tokens; of an empty prompt the end of a document, behind which another one begins.
+// Returns the tokens of a prompt; an empty prompt is an end of document, after which a new one
+// begins.
 std::vector<std::int64_t> tokens_of(const Prompt& prompt, const RunTokenizer& run,
                                     std::int64_t positions) {
   if (prompt.text.empty()) return {run.end_of_text};
@@ -84,7 +85,7 @@ class Writer {
  public:
   using Take = std::function<void(const std::string& text)>;
 
-  // `begins`: the text begins with the first token, and the tokenizer's own blank is not part of
+  // `begins`: the text begins with the first token, and the tokenizer's added blank is not part of
   // it.
   Writer(const Tokenizer& tokenizer, bool begins, Take take)
       : tokenizer_(tokenizer),
@@ -105,13 +106,13 @@ class Writer {
   TextStream stream_;
 };
 
-// Tokens of a model stand for any text, which must not change a terminal.
+// Escapes the text: a model's tokens may be anything, and must not control the terminal.
 std::string shown(const std::string& text) {
   static const bool is_terminal = isatty(STDOUT_FILENO) == 1;
   return is_terminal ? core::printable_lines(text) : text;
 }
 
-// A reader that has gone wants no more.
+// If the reader has closed the pipe, nothing more is written.
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   core::flush_output();
@@ -174,7 +175,7 @@ std::string json_line(Continuer& continuer, const Prompt& prompt, std::int64_t n
          "\n";
 }
 
-// The ranks continue texts in turn, and rank 0 prints them in order.
+// The ranks take turns with the texts, and rank 0 prints them in order.
 void write_lines(const recipe::Generation& asked, const std::vector<Prompt>& prompts,
                  dist::Group& ranks, Continuer& continuer) {
   const std::int64_t count = std::ssize(prompts) * asked.samples;

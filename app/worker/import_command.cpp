@@ -52,7 +52,7 @@ checkpoint::Tensors take_tensors(const exchange::ImportRequest& request, nn::Mod
   recipe::Weights weights;
   weights.path = request.source;
   weights.part = request.part;
-  // Nothing is made to fit: the sizes of the recipe are those of the weights.
+  // Nothing is adapted: the recipe has the sizes of the weights.
   const units::WeightRules rules{.also_called = model.weight_rules().also_called};
   checkpoint::load_weights(weights, rules, tensors);
   return tensors;
@@ -64,7 +64,7 @@ void import_weights(const exchange::ImportRequest& request, const Models& models
   const exchange::ImportPlan plan = exchange::plan_import(request, weights);
   const recipe::Recipe recipe = recipe_for(request, plan, models);
   const auto model = nn::make_blank_model(recipe.model, recipe.data.image_size, models.factories);
-  // Nothing was trained: no state of an optimizer, no batch.
+  // The weights were imported, so there is no optimizer state and no batch.
   checkpoint::Contents contents{
       .files = {}, .state = {}, .classes = plan.classes, .recipe = recipe::to_json(recipe)};
   const checkpoint::Tensors tensors = take_tensors(request, *model);

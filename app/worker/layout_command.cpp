@@ -138,7 +138,7 @@ Json measured_json(const recipe::Recipe& recipe, int ranks_per_node, const train
   }
 }
 
-// Measures this machine, and a step of rank 0 where that can be taken here.
+// Measures this machine, and a step of rank 0 if it can run here.
 void add_measured(const recipe::Recipe& recipe, int ranks_per_node, double most_bytes,
                   const train::JobPlan& job, const Models& models, Json& json) {
   const bool is_bf16 = recipe.precision.name == "bf16";

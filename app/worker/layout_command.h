@@ -15,10 +15,10 @@ namespace scaletrain::app {
 //    "traffic": [{"axis", "what", "kind", "ranks", "nodes", "calls", "bytes", "sent_bytes"}]}]}
 // and with --measure-mb {"machine": {"flops_per_s", "bytes_per_s"}, "measured": {"was_replayed",
 // "bytes": {"parameters", "gradients", "optimizer", "activations", "inputs", "other"}}}, the latter
-// only where rank 0's step can be taken here;
-// and with --steps {"rates": [{"step", "lr"}]}, steps from 1: the first one, the last one of the
-// warmup, the middle and the last one, unless the schedule needs an unknown --steps-per-epoch;
-// with a rank of each place of the pipeline; "nodes": over which the group's ranks are spread.
+// only if rank 0's step can run here; and with --steps {"rates": [{"step", "lr"}]}, steps from 1:
+// the first one, the last one of the warmup, the middle and the last one, unless the schedule needs
+// an unknown --steps-per-epoch. "ranks" has one rank of each pipeline stage; "nodes" is the number
+// of nodes that the group's ranks are on.
 int run_layout(int argc, char** argv, const Models& models);
 
 }  // namespace scaletrain::app

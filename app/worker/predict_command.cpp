@@ -42,7 +42,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Input {
-  std::shared_ptr<const data::Dataset> images;  // null: none can be read
+  std::shared_ptr<const data::Dataset> images;  // null if no image can be read
   std::int64_t unread = 0;
 };
 

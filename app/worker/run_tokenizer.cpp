@@ -29,7 +29,7 @@ struct FoundCard {
   format::TokenCard card;
 };
 
-// nullopt where it is not there any more.
+// nullopt if it no longer exists.
 std::optional<FoundCard> card_of(const recipe::Recipe& recipe) {
   const std::optional<std::string> path = format::token_card_path(recipe.data.train.tokens.front());
   if (!path) return std::nullopt;

@@ -38,8 +38,8 @@ int report(const core::Error& error, const core::WorkerEnv& env, std::int64_t st
 
 constexpr std::chrono::milliseconds kLookForStopEvery{20};
 
-// A stop that is asked for before training begins: there is nothing to save, and LibTorch waits for
-// the other ranks without looking at anything else. Replicas that are apart wait for nobody.
+// Leaves if a stop was requested before training begins: there is nothing to save, and LibTorch
+// waits for the other ranks without reacting to it. Decoupled replicas wait for nobody.
 void leave_if_stopped() {
   if (core::stop_reason() == core::StopReason::kNone) return;
   const bool interrupted = core::stop_reason() == core::StopReason::kInterrupt;
@@ -49,8 +49,8 @@ void leave_if_stopped() {
       static_cast<int>(interrupted ? core::ExitCode::kInterrupted : core::ExitCode::kTemporary));
 }
 
-// A worker's standard error is a file of the run's folder; what a person should know of rank 0 is
-// shown too, over a bar that is drawn again.
+// A worker's standard error is a file in the run's folder. Warnings of rank 0 are shown on the
+// console too, above the progress bar, which is redrawn.
 void show_warnings(int console) {
   constexpr int kWaitMs = 100;
   const std::string clear = isatty(console) == 1 ? "\r\x1b[K" : "";
@@ -111,7 +111,7 @@ int run_train(int argc, char** argv, const Models& models) {
   } catch (const std::exception& error) {
     status = report(*translate(error, env.rank), env, step());
   }
-  // Not destroyed: after a failure its threads may wait for a peer that is gone; main leaves at
+  // Not destroyed: after a failure its threads may wait for a lost peer; main ends the process at
   // once.
   static_cast<void>(trainer.release());
   return status;

@@ -45,26 +45,27 @@ constexpr std::string_view kUsage =
     "       scaletrain-worker loopback cpu|cuda\n"
     "Started by `scaletrain launch`; a person starts that.";
 
-// Keeps memory that a step has freed for the next one. If the allocator returned large blocks to
-// the system, each step would take a page fault for every 4 kB.
+// Keeps memory that a step has freed for the next step. If the allocator returned large blocks to
+// the system, each step would cost a page fault for every 4 kB.
 void keep_freed_memory() {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
 
-// A thread of LibTorch's that could not start another one has no caller to say it to.
+// A thread of LibTorch that cannot start another thread has no caller to report to.
 [[noreturn]] void leave_without_threads() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::exception& error) {
     core::log_line(core::describe(error));
     if (core::is_thread_refusal(error)) ::_exit(static_cast<int>(core::exit_code_of(error)));
-  } catch (...) {  // as any other end of that kind
+  } catch (...) {  // like any other failure of that kind
   }
   std::abort();
 }
 
-// A worker leaves by _exit alone: this is OpenMP, which could not start a thread and has said so.
+// A worker ends only by _exit. This exit is OpenMP's, which could not start a thread and has
+// reported it.
 void leave_for_library(int /*status*/, void* /*unused*/) {
   core::log_line(fmt::format("{}\n  {}", core::kNoThread, core::kMoreThreads));
   ::_exit(static_cast<int>(core::ExitCode::kMemory));

@@ -7,7 +7,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-// A holder that sends so many more heartbeats keeps its rank.
+// An agent that sends this many more heartbeats keeps its rank.
 constexpr std::int64_t kBeatsToKeep = 2;
 
 }  // namespace

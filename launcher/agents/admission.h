@@ -18,7 +18,7 @@ class Admission {
   Admission(bool fixed_ranks, Membership& membership, KeyStore& store, Journal& journal)
       : fixed_ranks_(fixed_ranks), membership_(membership), store_(store), journal_(journal) {}
 
-  // Returns true if `join` was refused, which the store then says.
+  // Returns true if `join` was refused, and writes the refusal into the store.
   bool refuse_unfit(const Join& join);
 
   // Adds the agent of `join`, or notes its claim if another agent holds its fixed rank.

@@ -1,9 +1,10 @@
-// Shows newcomers where a job has gone.
+// Beacon: shows launchers that join late where a job's store has moved.
 //
-// After the leader was lost another agent leads, at an address that nobody has named on a command
-// line. A launcher that is started again on the host of --rdzv-endpoint then leads there, alone;
-// the leader of the job looks there once a second and leaves it a record of where it is itself
-// (the key `moved`), which that launcher and all who ask its store follow (Rendezvous).
+// After the loss of the leader another agent leads, at an address that no command line names. A
+// launcher that is restarted on the host of --rdzv-endpoint then finds no store there and hosts an
+// empty one. The leader of the job looks for such a store once a second and writes its own address
+// into it (the key `moved`). The restarted launcher, and all others that find that store, follow
+// the address (Rendezvous).
 #pragma once
 
 #include <thread>
@@ -16,13 +17,12 @@
 
 namespace scaletrain::launcher {
 
-// Leaves `here` in a store of the job `terms` whose leader is of an earlier generation and has no
-// round of its own. Throws StoreLost, and core::UsageError where the store is another job's.
+// Writes `here` into a store of the job `terms` whose leader is of an earlier generation and has no
+// round of its own. Throws StoreLost, and core::UsageError if the store belongs to another job.
 void leave_address(KeyStore& store, const JobTerms& terms, int generation, const Candidate& here);
 
-// Does so at all of `endpoints` from now on, until what comes back is destroyed, which takes some
-// seconds at most. Only a leader that has a round may do this: no other part of the job can have
-// one.
+// Does so at all of `endpoints` until the result is destroyed, which takes a few seconds at most.
+// Only a leader with a round may do this, since no other part of the job can have one.
 [[nodiscard]] std::jthread start_beacon(std::vector<Endpoint> endpoints, JobTerms terms,
                                         int generation, Candidate here);
 

@@ -15,14 +15,14 @@ class Inbox {
   // `store` must outlive this.
   explicit Inbox(KeyStore& store) : store_(store) {}
 
-  // Returns the messages that have arrived since the last call, in their order. Skips, with a
-  // warning, what is no message, and messages that were announced and not written for a while.
+  // Returns the messages that have arrived since the last call, in order. Skips, with a warning,
+  // invalid messages and those that were announced but not written for some time.
   std::vector<Message> read(core::SteadyTime now);
 
  private:
   KeyStore& store_;
   std::int64_t read_ = 0;
-  core::SteadyTime due_{};  // when the next message, announced but not there, is given up
+  core::SteadyTime due_{};  // time at which an announced but missing message is given up
 };
 
 }  // namespace scaletrain::launcher

@@ -13,7 +13,7 @@ namespace scaletrain::launcher {
 struct NodeEnd {
   int node = 0;
   std::string host;
-  std::string lost;         // why nothing can be heard of it; "": it reported
+  std::string lost;         // why the node counts as lost; "": it has reported
   bool lost_first = false;  // its last heartbeat came before any failure was reported
   Report report;
 };
@@ -23,7 +23,7 @@ struct Judgement {
     kSucceeded,  // on every node
     kFailed,     // a worker failed, or a node was lost: `failure`
     kStopped,    // a node stops by itself for `reason` and would exit with `status`
-    kRegroup,    // nothing was wrong: the leader asked for another round
+    kRegroup,    // no failure: the leader requests another round
   };
   Kind kind = Kind::kSucceeded;
   std::optional<Failure> failure;

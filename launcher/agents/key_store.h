@@ -11,13 +11,13 @@
 
 namespace scaletrain::launcher {
 
-// The store does not answer in time, or its connection is gone: its node is lost, or this one is
-// cut off.
+// The store does not answer in time, or the connection is lost: its node has failed, or this node
+// is disconnected.
 struct StoreLost : core::StoppedError {
   using StoppedError::StoppedError;
 };
 
-// Every call is answered at once or throws StoreLost; none waits for a key.
+// Each call returns at once or throws StoreLost; none waits for a key.
 class KeyStore {
  public:
   virtual ~KeyStore() = default;
@@ -26,7 +26,7 @@ class KeyStore {
   virtual std::optional<std::string> get(const std::string& key) = 0;
   // The values of keys that all exist, in one exchange.
   virtual std::vector<std::string> get_all(const std::vector<std::string>& keys) = 0;
-  // Adds to a counter, 0 where it does not exist, and returns its new value.
+  // Adds to a counter, which is 0 if it does not exist, and returns its new value.
   virtual std::int64_t add(const std::string& key, std::int64_t delta) = 0;
 };
 

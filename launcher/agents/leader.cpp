@@ -20,9 +20,9 @@ namespace {
 using core::SteadyTime;
 using std::chrono::milliseconds;
 
-// How long the store outlives the verdict for those who have not read it.
+// Time for which the store outlives the verdict, for agents that have not read it.
 constexpr milliseconds kFarewell{5000};
-// The leader shows all what is awaited when it takes so long.
+// After this time the leader logs what the round is waiting for.
 constexpr milliseconds kReportAfter{5000};
 
 std::string named(const Peer& peer) {
@@ -128,7 +128,7 @@ void Leader::receive(const Message& message, SteadyTime now) {
 
 void Leader::receive_join(const Join& join, SteadyTime now) {
   if (admission_.refuse_unfit(join)) return publisher_.publish(state_);  // so that the agent looks
-  if (ended()) return;  // it reads how the job ended, or who leads it
+  if (ended()) return;  // the agent reads how the job ended, or who leads it
   if (Peer* const before = membership_.find(join.candidate.agent)) {
     lose(*before, "its connection to the store was lost");
     before->join.candidate.agent += " before";
@@ -163,7 +163,7 @@ void Leader::note_lost(LostReplica lost) {
   publisher_.publish(state_);
 }
 
-// Notes the replicas lost with this lost node; true if the round goes on without them.
+// Records the replicas lost with this node; true if the round continues without them.
 bool Leader::tolerates_loss(Peer& peer) {
   if (peer.is_tolerated || state_.phase != Phase::kRunning) return peer.is_tolerated;
   Failure failure{.host = peer.join.candidate.host, .node = peer.rank, .rank = -1};
@@ -178,7 +178,7 @@ bool Leader::tolerates_loss(Peer& peer) {
 
 // True if all remaining nodes of the last round are present; the last call is for others.
 bool Leader::nobody_is_missing() const {
-  if (state_.nodes > 0) return true;  // it led that round, and knows who was lost
+  if (state_.nodes > 0) return true;  // it led that round, and knows which nodes were lost
   const LastRound& last = options_.last;
   return last.nodes > 0 && membership_.came_back(last) >= last.nodes - (last.handed_over ? 0 : 1);
 }
@@ -249,7 +249,7 @@ void Leader::watch_round(SteadyTime now) {
       return stop_round(fmt::format("{}: its workers ended", named(peer)),
                         peer.report->outcome == Outcome::kFailed);
     }
-    // One that is lost after its workers succeeded has done its part.
+    // A node that is lost after its workers succeeded has completed its part.
     if (!peer.lost.empty() && !peer.report && !tolerates_loss(peer)) {
       return stop_round(fmt::format("{}: {}", named(peer), peer.lost), true);
     }
@@ -313,7 +313,7 @@ void Leader::conclude(Verdict verdict, milliseconds wait, SteadyTime now) {
 void Leader::leave(const Departure& departure, SteadyTime now) {
   const bool leads = departure.agent == options_.agent;
   Peer* const peer = membership_.find(departure.agent);
-  if (peer == nullptr) {  // its own agent's message has not been read yet
+  if (peer == nullptr) {  // the message of the agent itself has not been read yet
     is_gone_ = is_gone_ || (leads && !ended());
   } else if (ended() || !peer->lost.empty()) {
     lose(*peer, kWasStopped);
@@ -324,7 +324,7 @@ void Leader::leave(const Departure& departure, SteadyTime now) {
   }
 }
 
-// How the job goes on is a matter of the round's verdict.
+// The verdict of the round decides how the job continues.
 void Leader::leave_round(Peer& peer, const Departure& departure, SteadyTime now) {
   if (!peer.report) {  // it has not started its workers
     peer.report = Report{
@@ -340,13 +340,13 @@ void Leader::leave_round(Peer& peer, const Departure& departure, SteadyTime now)
   if (peer.agent() != options_.agent) lose(peer, kWasStopped);
 }
 
-// Ctrl-C at one launcher ends the job. Any other signal concerns that launcher alone, unless it
-// leads: then another one leads, where those who are there are enough and may go on without it.
+// Ctrl-C at one launcher ends the job. Any other signal concerns only that launcher, unless it
+// leads: then another agent leads, if enough are present and may continue without it.
 void Leader::leave_between_rounds(Peer& peer, const Departure& departure, SteadyTime now) {
   const bool leads = peer.agent() == options_.agent;
   const bool decides = membership_.has_quorum(options_.last);
   lose(peer, kWasStopped);
-  if (state_.phase != Phase::kJoining) return;  // it had no part in the round
+  if (state_.phase != Phase::kJoining) return;  // it was not part of the round
   if (departure.signal != SIGINT && !leads) return;
   Verdict verdict{
       .round = 0,
@@ -370,8 +370,8 @@ bool Leader::stops_round(const Peer& peer) const {
   return peer.leaves() && (peer.report->signal == SIGINT || peer.agent() == options_.agent);
 }
 
-// The leader leaves. The present nodes count as a round of their own, which never runs: more than
-// half of them go on together (LastRound), and the first of them leads at once.
+// Hands the lead over, as the leader leaves. The present nodes count as a round that never runs:
+// more than half of them may continue together (LastRound), and the first of them leads at once.
 void Leader::hand_over(SteadyTime now) {
   ++state_.round;
   state_.nodes = 0;
@@ -382,7 +382,7 @@ void Leader::hand_over(SteadyTime now) {
                to_line(Assignment{.round = state_.round, .rank = state_.nodes++, .refused = ""}));
     if (state_.candidates.size() < kCandidates) state_.candidates.push_back(peer.join.candidate);
   }
-  if (state_.candidates.empty()) {  // nobody is there to go on
+  if (state_.candidates.empty()) {  // no other agent is present
     is_gone_ = true;
     return publisher_.publish(state_);
   }

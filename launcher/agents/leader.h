@@ -1,8 +1,8 @@
-// The agent that hosts the store decides for all: who takes part, when a round starts and stops,
-// and what the verdict on it is. docs/internals/launcher.md has the state machine.
+// Leader: the agent that hosts the store decides for all which nodes take part, when a round starts
+// and stops, and its verdict. docs/internals/launcher.md has the state machine.
 //
-// step() is to be called every few tens of milliseconds; it only talks to the store and to the
-// clock that it is given, so that tests run it in simulated time.
+// Call step() every few tens of milliseconds. It uses only the store and the given clock, so that
+// tests run it in simulated time.
 #pragma once
 
 #include <chrono>
@@ -26,15 +26,15 @@ class Leader {
  public:
   using Options = LeaderOptions;
 
-  // Says in the store whose it is.
+  // Writes the job's identity into the store.
   Leader(Options options, KeyStore& store, Journal& journal, core::SteadyTime now);
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
 
   void step(core::SteadyTime now);
-  // The round is formed and node 0 knows how it shall run: from now on all start their workers,
-  // which meet at `workers_store` (without a host: at the one where a node found the leader's
-  // store).
+  // Publishes the round, which is formed, with node 0's plan. All agents start their workers now,
+  // which connect at `workers_store` (without a host: at the address where a node found the
+  // leader's store).
   void publish(const Endpoint& workers_store, const std::string& plan);
 
   // Handles the departure of an agent whose launcher received a signal. If it is this launcher, it
@@ -81,7 +81,7 @@ class Leader {
   RoundVerdict verdict_;
   StatePublisher publisher_;
   int arrivals_ = 0;
-  bool is_gone_ = false;  // it has left without a say in how the job goes on
+  bool is_gone_ = false;  // it has left without deciding how the job continues
   core::SteadyTime last_step_, next_beat_;
   core::SteadyTime form_from_, join_until_, enough_since_{};
   core::SteadyTime round_start_{}, over_since_{};

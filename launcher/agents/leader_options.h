@@ -14,7 +14,7 @@ namespace scaletrain::launcher {
 
 struct LeaderOptions {
   JobTerms terms;
-  std::string agent;  // its own
+  std::string agent;  // name of the leader's own agent
   std::string host;
   AgentTiming timing;
   RestartLimits restarts;
@@ -24,9 +24,10 @@ struct LeaderOptions {
   std::function<bool(int nodes)> fits = [](int) { return true; };
   std::function<bool(const Failure&)> worth_restart = [](const Failure&) { return true; };
   std::function<int(const Failure&)> exit_status = [](const Failure&) { return 1; };
-  // The replicas that are lost with a node while its round runs; none: the round ends with it.
+  // Returns the replicas that are lost with a node of a running round; empty: the round ends with
+  // the node.
   std::function<std::vector<int>(int node)> lost_with = [](int) { return std::vector<int>(); };
-  // True once the run of the round has reached its end, whatever became of its launchers.
+  // True once the run has reached its end, whatever happened to its launchers.
   std::function<bool()> is_done = [] { return false; };
 
   // Returns the largest number of nodes, at most `most`, on which the job can run; 0: there is

@@ -1,4 +1,4 @@
-// The replicas that a job has lost and gone on without (lib/recipe/apart.h).
+// Replicas that a job has lost and continues without (lib/recipe/apart.h).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class LostReplicas {
   bool empty() const { return lost_.empty(); }
   std::size_t count() const { return lost_.size(); }
   const std::vector<LostReplica>& all() const { return lost_; }
-  // "rank 2 (killed by SIGKILL, step 40), node 3 (lost)"; a node once, whatever was on it.
+  // Returns "rank 2 (killed by SIGKILL, step 40), node 3 (lost)"; a lost node is listed once.
   std::string text() const;
 
  private:

@@ -44,7 +44,7 @@ Member::Member(Join join, const JobTerms& terms, AgentTiming timing, KeyStore& s
   join_.proof = proof_of("agent", terms.name, terms.token);
   join_.recipe = terms.recipe;
   store_.set("beat/" + join_.candidate.agent, to_line(AgentHeartbeat{.count = ++beat_}));
-  store_.set("place/" + join_.candidate.agent, to_line(Assignment{}));  // its earlier place is void
+  store_.set("place/" + join_.candidate.agent, to_line(Assignment{}));  // clears its earlier rank
   say({.join = join_});
   journal_.write("joining", {{"node", join_.node}});
 }
@@ -91,7 +91,7 @@ void Member::read_state() {
                            "give every node the same command, less --node-rank");
   }
   if (verdicts_read_ < 0) {
-    // One who comes late has no part in what was judged before, but in the end.
+    // An agent that joins late ignores earlier verdicts, except the final one.
     verdicts_read_ = state_.phase == Phase::kOver ? state_.verdicts - 1 : state_.verdicts;
   }
   while (verdicts_read_ < state_.verdicts) {

@@ -1,7 +1,8 @@
-// An agent's part: it joins, shows that it lives, follows the job state and reports.
+// Member: an agent's side of the rendezvous. It joins, sends heartbeats, follows the job state and
+// reports.
 //
-// step() is to be called every few tens of milliseconds; like Leader it only talks to the store and
-// to the clock that it is given.
+// Call step() every few tens of milliseconds. Like Leader, it uses only the store and the given
+// clock.
 #pragma once
 
 #include <chrono>
@@ -18,13 +19,13 @@ namespace scaletrain::launcher {
 
 class Member {
  public:
-  // Asks to take part. Throws StoreLost, also where the store does not say within `patience` whose
-  // it is, and core::UsageError where it is another job's or has another token.
+  // Joins the job. Throws StoreLost, also if the store does not identify its job within `patience`,
+  // and core::UsageError if it belongs to another job or the token differs.
   Member(Join join, const JobTerms& terms, AgentTiming timing, KeyStore& store, Journal& journal,
          core::SteadyTime now);
 
-  // Throws StoreLost where the leader has stood still for too long, core::UsageError with the
-  // reason of a refusal, and core::StoppedError where the leader took this agent for lost.
+  // Throws StoreLost if the leader has not updated its heartbeat for too long, core::UsageError
+  // with the reason of a refusal, and core::StoppedError if the leader considers this agent lost.
   void step(core::SteadyTime now);
   void report(const Report& report);
   void report_lost(const LostReplica& lost);
@@ -32,7 +33,7 @@ class Member {
 
   // Time since the last heartbeat of a worker here; the next heartbeat reports it to the leader.
   void report_silence(std::chrono::milliseconds silence) { silence_ = silence; }
-  // How long no worker of the round's nodes has beaten, as the leader said last.
+  // Time since the last heartbeat of any worker of the round, as last reported by the leader.
   std::chrono::milliseconds job_silence() const { return job_silence_; }
 
   const JobState& state() const { return state_; }
@@ -64,8 +65,8 @@ class Member {
   core::SteadyTime next_beat_, leader_heartbeat_seen_, last_step_;
 };
 
-// Whose store this is; nullopt where it does not say so yet. Throws core::UsageError where it is
-// not that of the job `terms`.
+// Returns the job that the store belongs to; nullopt if that is not written yet. Throws
+// core::UsageError if it is not the job `terms`.
 std::optional<Hello> read_hello(KeyStore& store, const JobTerms& terms);
 
 }  // namespace scaletrain::launcher

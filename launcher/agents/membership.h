@@ -1,4 +1,4 @@
-// The agents that have joined a leader: who they are, whether they live, how their round ended.
+// Members of a leader: the agents that have joined, if they are alive, and how their round ended.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@ struct Peer {
   std::string beat;                      // its last heartbeat
   std::int64_t beats = 0;                // how many were seen
   core::SteadyTime alive{};              // when the last was seen
-  std::chrono::milliseconds silence{0};  // how long none of its workers had beaten then
+  std::chrono::milliseconds silence{0};  // time since a heartbeat of its workers at that moment
   core::SteadyTime joined{};
   int rank = -1;              // its node's rank in the current round; -1: it waits
   std::string lost;           // why it is gone; "": it is there
-  bool is_tolerated = false;  // it is gone, and its round goes on
+  bool is_tolerated = false;  // it is lost, and its round continues
   std::optional<Report> report;
   int arrival = 0;  // position of its report among the round's
   core::SteadyTime reported{};
@@ -39,7 +39,7 @@ struct JobTerms {
   std::string nnodes;       // as given
   int min_nodes = 1, max_nodes = 1;
   int nproc = 1;
-  bool fixed_ranks = false;  // every agent brings its own: --node-rank
+  bool fixed_ranks = false;  // --node-rank: every agent brings its rank
   recipe::AgreedValues recipe{};
 
   bool elastic() const { return min_nodes < max_nodes; }
@@ -49,8 +49,8 @@ class Membership {
  public:
   explicit Membership(JobTerms terms) : terms_(std::move(terms)) {}
 
-  // Why `join` cannot be part of the job, "" where it can: another job, another token, other
-  // numbers, another recipe, a node that is there already.
+  // Returns why `join` cannot be part of the job, "" if it can: another job, token, number of nodes
+  // or recipe, or a rank that is taken.
   std::string refusal(const Join& join) const;
   void add(const Join& join, core::SteadyTime now);
   Peer* find(const std::string& agent);
@@ -63,8 +63,8 @@ class Membership {
   int present() const;
   // Removes agents that have left, and resets the membership of the finished round.
   void clear_round();
-  // Gives the first `nodes` of those present their ranks: fixed ones, or `leader` 0 and the others
-  // in the order in which they came.
+  // Assigns ranks to the first `nodes` present agents: their fixed ones, or 0 for `leader` and the
+  // next ones in the order of arrival.
   void rank(int nodes, const std::string& leader);
   // Returns the members of the current round, sorted by rank.
   std::vector<const Peer*> members() const;
@@ -74,8 +74,8 @@ class Membership {
   std::chrono::milliseconds silence() const;
   // Number of live agents that were part of the round `last`.
   int came_back(const LastRound& last) const;
-  // After a change of the leader: true if more than half of the round `last` is here, so that no
-  // other part of it can go on as well. The store's node, which would decide a tie, is gone.
+  // After a change of leader: true if more than half of the round `last` is present, so that no
+  // other part of it can continue too. The store's node, which would decide a tie, is lost.
   bool has_quorum(const LastRound& last) const;
   // "node 1, node 3" of fixed ranks that nobody brought.
   std::string missing_nodes() const;

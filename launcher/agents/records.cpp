@@ -177,7 +177,7 @@ struct NumberReader {
 template <class Record>
 constexpr bool kIsNumbers = Is<Record, AgentHeartbeat> || Is<Record, LeaderHeartbeat>;
 
-// Other bytes than UTF-8 may stand in a worker's last lines.
+// A worker's last lines may have bytes that are not UTF-8.
 std::string line(const RecordJson& value) { return core::json_text(value); }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Records that the launchers of a job keep in their key-value store, as values and as JSON.
 //
-// Keys: `hello` (whose store this is), `inbox` (a counter) and `inbox/N` (messages to the leader,
-// in the order of their arrival), `beat/AGENT` (an agent's heartbeat), `place/AGENT` (its rank, or
-// a refusal), `leader_heartbeat`, `state` (the state of the job), `verdict/N`. The leader alone
-// writes hello, place, leader_heartbeat, state and verdict. A leader that is not the owner of a
-// store leaves `moved` in it: the address of the job's own store.
+// Keys: `hello` (the job that the store belongs to), `inbox` (a counter) and `inbox/N` (messages to
+// the leader, in the order of their arrival), `beat/AGENT` (an agent's heartbeat), `place/AGENT`
+// (its rank, or a refusal), `leader_heartbeat`, `state` (the state of the job), `verdict/N`. Only
+// the leader writes hello, place, leader_heartbeat, state and verdict. The job's leader writes
+// `moved` into a store that another launcher hosts at an earlier address: the address of the job's
+// own store.
 #pragma once
 
 #include <chrono>
@@ -28,13 +29,13 @@ struct Hello {
   int generation = 0;
 };
 
-// The round that an agent was part of before; nodes 0: none.
+// The last round that an agent was part of; nodes 0: none.
 struct LastRound {
   int generation = 0;
   int round = 0;
   int rank = 0;
   int nodes = 0;
-  bool handed_over = false;  // its leader has left: `nodes` and `rank` are those of who goes on
+  bool handed_over = false;  // its leader has left; `nodes` and `rank` count the remaining nodes
 
   bool same_round(const LastRound& other) const {
     return generation == other.generation && round == other.round && nodes == other.nodes;
@@ -50,7 +51,7 @@ struct Candidate {
 
 struct Join {
   Candidate candidate;
-  std::string proof, nnodes;  // --nnodes as all must give it
+  std::string proof, nnodes;  // --nnodes, which must be equal on all nodes
   int node = -1;              // the rank that it must have; -1: any
   int nproc = 1;
   std::string network{};   // launchers with the same one reach each other by loopback
@@ -66,24 +67,24 @@ struct Report {
   std::string agent;
   int round = 0;
   Outcome outcome = Outcome::kSucceeded;
-  int signal = 0;                  // kStopped: signal that its launcher received; 0: none
-  int status = 0;                  // kStopped: exit code of its launcher as a job of one node
-  std::string reason{};            // kStopped: why it stops by itself; "": the leader asked for it
+  int signal = 0;        // kStopped: signal that its launcher received; 0: none
+  int status = 0;        // kStopped: exit code of its launcher as a job of one node
+  std::string reason{};  // kStopped: reason if it stopped by itself; "": the leader requested it
   std::optional<Failure> failure;  // kFailed
 };
 
-// A replica that the job goes on without (launcher/jobs/replicas.h).
+// A lost replica without which the job continues (launcher/jobs/replicas.h).
 struct LostReplica {
   int round = 0;
   int number = 0;
   Failure failure;  // rank -1: it was lost with the node
 };
 
-// An agent whose launcher heard a signal, and that leaves.
+// An agent that leaves because its launcher received a signal.
 struct Departure {
   std::string agent;
   int signal = 0;  // 0: its launcher stops by itself
-  int status = 0;  // exit status of its launcher if it were alone
+  int status = 0;  // exit status of its launcher if it were the only one
 };
 
 struct Message {
@@ -102,7 +103,7 @@ struct AgentHeartbeat {
 };
 struct LeaderHeartbeat {
   std::int64_t count = 0;
-  std::int64_t version = 0;  // the job state's
+  std::int64_t version = 0;  // version of the job state
   std::chrono::milliseconds silence{0};
 };
 
@@ -115,11 +116,12 @@ struct JobState {
   int nodes = 0;
   int verdicts = 0;  // how many there are
   int restart = 0;
-  std::string store_host;               // "": where the leader's store was found
-  int store_port = 0;                   // port of the workers' store, from kRunning on
-  std::string plan;                     // launcher/jobs/job.h, from kRunning on
-  bool one_host = false;                // all nodes of the round are launchers of one host
-  std::string reason{};                 // set from kStopping on; in kJoining: what is awaited
+  std::string store_host;  // "": the address at which a node found the leader's store
+  int store_port = 0;      // port of the workers' store, from kRunning on
+  std::string plan;        // launcher/jobs/job.h, from kRunning on
+  bool one_host = false;   // all nodes of the round are launchers of one host
+  // From kStopping on: the reason; in kJoining: what the round is waiting for.
+  std::string reason{};
   bool failed = false;                  // kStopping: workers of a node have failed or are lost
   bool handed_over = false;             // the leader leaves; the first candidate leads next
   std::vector<Candidate> candidates;    // the first agents of the round, by rank
@@ -130,7 +132,7 @@ struct JobState {
 struct Assignment {
   int round = 0;
   int rank = 0;
-  std::string refused;    // why the agent has no part in the job; "": it has
+  std::string refused;    // reason of a refusal; "": accepted
   bool given_up = false;  // refused only because it was silent for too long
 };
 
@@ -147,8 +149,7 @@ struct Verdict {
 template <class Record>
 std::string to_line(const Record& record);
 
-// Throws core::InternalError for what is no such record: another version of this program, or a
-// stranger.
+// Throws core::InternalError for invalid records, such as those of another version of this program.
 template <class Record>
 Record parse(const std::string& line);
 

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kConnect{1000};
 // A process that has just been started serves its store after a while on a busy machine.
 constexpr milliseconds kOwnServer{60'000};
-// How long an agent waits for each of those whose turn to lead comes before its own.
+// Time that an agent waits for each candidate whose turn to lead comes before its own.
 constexpr milliseconds kTurn{5000};
 constexpr milliseconds kHelloEvery{50}, kHelloPatience{3000};
 
@@ -48,7 +48,7 @@ Rendezvous::Rendezvous(std::vector<Endpoint> endpoints, const std::string& local
     };
   }
   if (!may_lead_) return;
-  if (terms_.fixed_ranks) {  // node 0 need not know its own name
+  if (terms_.fixed_ranks) {  // node 0 need not know its own host name
     own_endpoint_ = endpoints_.front();
     first_endpoint_is_own_ = true;
   } else {
@@ -102,7 +102,8 @@ std::optional<FoundStore> Rendezvous::ask_before(int generation) {
   return ask_endpoints(wanted);
 }
 
-// Its place among the candidates of the last round; after all of them where it is none.
+// Returns the agent's position among the candidates of the last round; the end if it is not one of
+// them.
 std::size_t Rendezvous::turn_of(const std::string& agent) const {
   const auto found = std::find_if(candidates_.begin(), candidates_.end(),
                                   [&](const Candidate& one) { return one.agent == agent; });
@@ -113,7 +114,8 @@ bool Rendezvous::leads_the_job(const Hello& hello, KeyStore& store) const {
   return last_.nodes == 0 || hello.generation > generation_ || is_old_leader(hello, store);
 }
 
-// The leader of the last round again: only the connection to it was lost, unless it stands still.
+// True if it is the leader of the last round: only the connection was lost, unless the leader has
+// stopped.
 bool Rendezvous::is_old_leader(const Hello& hello, KeyStore& store) const {
   return !candidates_.empty() && hello.agent == candidates_.front().agent &&
          hello.generation == generation_ && store.get("leader_heartbeat") != leader_heartbeat_;
@@ -175,7 +177,8 @@ std::optional<FoundStore> Rendezvous::ask(const Endpoint& endpoint, const Wanted
   }
 }
 
-// Asks the store to which the store of an earlier `generation` says that the job has moved.
+// Connects to the store to which, according to the store of an earlier `generation`, the job has
+// moved.
 std::optional<FoundStore> Rendezvous::ask_moved(const Endpoint& from, const Candidate& moved,
                                                 int generation, const Wanted& wanted) {
   const auto later = [&](const Hello& hello, KeyStore& store) {
@@ -197,8 +200,8 @@ bool Rendezvous::is_own_endpoint(const Endpoint& endpoint) const {
 bool Rendezvous::is_turn(SteadyTime now) const {
   if (!may_lead_) return false;
   if (last_.nodes == 0) return first_endpoint_is_own_;
-  // Only its candidates know of each other; the first was the leader that is gone, unless that one
-  // has named them when it left.
+  // Only candidates know each other. The first of them was the lost leader, unless that leader
+  // named them when it left.
   if (last_.rank >= static_cast<int>(candidates_.size())) return false;
   return now - lost_at_ >= kTurn * std::max(0, last_.rank - (last_.handed_over ? 0 : 1));
 }
@@ -220,7 +223,7 @@ std::optional<FoundStore> Rendezvous::host(int signal_fd) {
     return std::nullopt;
   }
   core::Process server = core::Process::spawn(store_server(socket.fd.get()));
-  socket.fd.reset();  // with it open, a connection would wait for a server that has ended
+  socket.fd.reset();  // while it is open, a connection would wait for a server that has ended
   std::unique_ptr<StoreClient> store;
   try {
     store = std::make_unique<StoreClient>(Endpoint{.host = "127.0.0.1", .port = socket.port},

@@ -1,4 +1,5 @@
-// Rendezvous of an agent: finds the leader's store, or hosts a store if this agent is to lead.
+// Rendezvous of an agent: finds the leader's store, or hosts a store if this agent's turn to lead
+// has come.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,7 @@
 
 namespace scaletrain::launcher {
 
-// A store that was found, and the process that serves it where it is this agent's own.
+// A store, and the process that serves it if this agent hosts it.
 struct FoundStore {
   std::unique_ptr<KeyStore> store;
   std::optional<core::Process> server;
@@ -29,11 +30,11 @@ struct FoundStore {
 
 class Rendezvous {
  public:
-  // Connects to a store that may be there; throws StoreLost.
+  // Connects to a store that may not exist; throws StoreLost.
   using Connect = std::function<std::unique_ptr<KeyStore>(const Endpoint&)>;
 
-  // `agent`: its own name. `local_addr`: the one address to be known by, "": all of this host's.
-  // `may_lead`: of a static job node 0, else every agent.
+  // `agent`: its name. `local_addr`: the address by which it is known; "": all of this host's.
+  // `may_lead`: true for node 0 of a static job and for every agent of an elastic one.
   Rendezvous(std::vector<Endpoint> endpoints, const std::string& local_addr, std::string agent,
              JobTerms terms, AgentTiming timing, bool may_lead, Connect connect = {});
 
@@ -47,24 +48,24 @@ class Rendezvous {
   void begin_again(const JobState& state, const LastRound& last,
                    const std::string& leader_heartbeat, core::SteadyTime now);
 
-  // Asks everywhere once, and hosts the store where it is this agent's turn. nullopt: nobody is
-  // there yet, and why() says what was tried. Throws core::UsageError where a store is another
-  // job's, or the port to host one on is taken, and core::InternalError where its own ends at once.
-  // A signal in `signal_fd` ends the wait for its own store.
+  // Looks for a store at all addresses once, and hosts one if it is this agent's turn. Returns
+  // nullopt if there is none yet; why() has the reasons. Throws core::UsageError if a store belongs
+  // to another job or the port to host one is taken, and core::InternalError if its own store ends
+  // at once. A signal in `signal_fd` ends the wait for its own store.
   std::optional<FoundStore> try_once(core::SteadyTime now, int signal_fd);
-  // For a leader of `generation` that has no round yet: the store of another leader that goes
-  // before, by its generation or, of the same, because its turn came first.
+  // For a leader of `generation` without a round: returns the store of a leader with precedence, of
+  // a later generation, or of the same one with an earlier turn.
   std::optional<FoundStore> ask_before(int generation);
   const std::string& why() const { return why_; }
-  // True if try_once would host the store now if it finds none.
+  // True if try_once() would host a store now if it finds none.
   bool is_turn(core::SteadyTime now) const;
 
  private:
   // Returns true if the leader of a store is one to join.
   using Wanted = std::function<bool(const Hello&, KeyStore&)>;
 
-  // Asks the store at `endpoint` for the job. `follow`: if that store names a newer one to which
-  // the job has moved (launcher/agents/beacon.h), asks the newer one.
+  // Looks for the job in the store at `endpoint`. `follow`: if that store names a newer one to
+  // which the job has moved (launcher/agents/beacon.h), looks there.
   std::optional<FoundStore> ask(const Endpoint& endpoint, const Wanted& wanted, bool follow = true);
   std::optional<FoundStore> ask_moved(const Endpoint& from, const Candidate& moved, int generation,
                                       const Wanted& wanted);

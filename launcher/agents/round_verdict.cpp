@@ -72,7 +72,7 @@ RoundDecision RoundVerdict::after_stop(const Judgement& judgement) const {
   verdict.code = judgement.status;
   verdict.text = "stopped: " + judgement.reason;
   if (!state_.lost.empty()) verdict.text += "\n  lost before: " + LostReplicas(state_.lost).text();
-  // A person who stops one node means the job; a scheduler may want that node only.
+  // A user who stops one node means the job; a scheduler may mean that node only.
   if (!options_.terms.elastic() || judgement.signal == SIGINT) return decision;
   verdict.again = may_go_on();
   verdict.text += verdict.again ? kMeetAgain : kTooFew;
@@ -116,7 +116,8 @@ Verdict RoundVerdict::on_done(const Judgement& judgement) const {
           .failure = {}};
 }
 
-// True if the staying nodes suffice for another round and no other part of the last one can.
+// True if the remaining nodes suffice for another round and no other part of the last round can
+// continue.
 bool RoundVerdict::may_go_on() const {
   int there = 0, staying = 0, leaving = 0;
   for (const Peer& peer : membership_.peers()) {
@@ -125,13 +126,13 @@ bool RoundVerdict::may_go_on() const {
     ++there;
     if (peer.in_round()) ++staying;
   }
-  // Nodes that leave by themselves form no other part. This is the node with the store, which
-  // decides a tie.
+  // Nodes that leave by themselves form no other part. This node has the store, which decides a
+  // tie.
   return there >= options_.terms.min_nodes && 2 * staying >= state_.nodes - leaving;
 }
 
-// True if the run had reached its end before a node was lost or left: nothing is to be repeated.
-// A worker that failed is reported nevertheless.
+// True if the run had reached its end before a node was lost or left, so that nothing needs to be
+// repeated. A worker's failure is still reported.
 bool RoundVerdict::is_run_done(const Judgement& judgement) const {
   if (judgement.kind == Judgement::Kind::kSucceeded) return false;
   if (judgement.kind == Judgement::Kind::kFailed && !is_lost_node(*judgement.failure)) return false;

@@ -1,4 +1,4 @@
-// Decides how a job goes on after a round: it ends with a status, or another round is formed.
+// Decides how a job continues after a round: it ends with a status, or another round is formed.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct RoundDecision {
 
 class RoundVerdict {
  public:
-  // All of these must outlive this; a decision counts a restart in `restarts`.
+  // All arguments must outlive this object; a restart is counted in `restarts`.
   RoundVerdict(const LeaderOptions& options, const Membership& membership, const JobState& state,
                Restarts& restarts)
       : options_(options), membership_(membership), state_(state), restarts_(restarts) {}

@@ -10,7 +10,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-// Between two looks at the store.
+// Interval at which the store is read.
 constexpr std::chrono::milliseconds kStep{50};
 
 }  // namespace

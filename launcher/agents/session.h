@@ -20,7 +20,7 @@ namespace scaletrain::launcher {
 
 class Session {
  public:
-  // Joins. Throws what Member's constructor throws.
+  // Joins. Throws the errors of Member's constructor.
   Session(std::unique_ptr<KeyStore> store, const Join& join, const JobTerms& terms,
           const AgentTiming& timing, std::optional<Leader::Options> leader, Journal& journal);
   ~Session();  // stops and joins the thread
@@ -31,13 +31,13 @@ class Session {
     JobState state;
     std::optional<int> rank;  // this node's rank in the job state's round
     LastRound last;
-    std::string leader_heartbeat;  // the leader's last one
+    std::string leader_heartbeat;  // the leader's newest heartbeat
     bool leads = false;
-    bool ended = false;     // a leader whose job is over, or that another one leads
-    bool finished = false;  // a leader that may go
-    std::string lost;       // why the store is lost; "": it is there
+    bool ended = false;     // this leader's job has ended, or another launcher leads it
+    bool finished = false;  // this leader may exit
+    std::string lost;       // why the connection to the store was lost; "": it was not
   };
-  // Returns the present state. Throws the errors of Member::step except StoreLost.
+  // Returns the current state. Throws the errors of Member::step except StoreLost.
   View view();
   // The oldest verdict that was not taken yet.
   std::optional<Verdict> take_verdict();
@@ -49,12 +49,12 @@ class Session {
   void report(const Report& report);
   void report_lost(const LostReplica& lost);
   void publish(const Endpoint& workers_store, const std::string& plan);
-  // A leader that says so must stay until View::finished.
+  // Announces that this node leaves. A leader must stay until View::finished.
   void leave(const Departure& departure);
 
-  // A SilenceExchange (launcher/workers/hang_watch.h) that waits for nothing: sends how long no
-  // worker of this node has beaten, and returns how long none of the job's has, as the leader said
-  // last.
+  // A SilenceExchange (launcher/workers/hang_watch.h) without waiting: sends the time since the
+  // last heartbeat of this node's workers, and returns that of the whole job as last reported by
+  // the leader.
   std::chrono::milliseconds exchange_silence(std::chrono::milliseconds own);
 
  private:

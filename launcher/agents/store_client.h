@@ -1,4 +1,4 @@
-// A client of c10d's TCPStore (LibTorch 2.11) in the launcher itself, which links no LibTorch.
+// Client for c10d's TCPStore (LibTorch 2.11) without LibTorch, which the launcher does not link.
 //
 // The server is c10d's own, in `scaletrain-worker store`. This client speaks its wire protocol
 // with a timeout on every answer: c10d's client has none, and a launcher must notice a broken
@@ -22,8 +22,8 @@ namespace scaletrain::launcher {
 class StoreClient : public KeyStore {
  public:
   // Connects to the first address of `endpoint.host` that answers, IPv6 or IPv4, within `connect`;
-  // every later answer must come within `patience`. Throws StoreLost that says what was tried, and
-  // where one of the descriptors `interrupts` is readable before the first answer.
+  // every later answer must come within `patience`. Throws StoreLost listing the attempts, also if
+  // one of the descriptors `interrupts` becomes readable before the first answer.
   StoreClient(const Endpoint& endpoint, std::chrono::milliseconds connect,
               std::chrono::milliseconds patience, std::vector<int> interrupts = {});
 

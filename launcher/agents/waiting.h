@@ -10,17 +10,17 @@
 
 namespace scaletrain::launcher {
 
-// Says what a round waits for, or why one goes on without this node (`takes_part` is false); "":
-// nothing is to be logged. `fits` are the numbers of nodes on which the job can run.
+// Returns what a round waits for, or why one continues without this node (`takes_part` is false);
+// "": nothing to log. `fits`: numbers of nodes on which the job can run.
 std::string waiting_text(const JobState& state, bool takes_part, const std::set<int>& fits,
                          const JobTerms& terms, const AgentTiming& timing);
 
-// Says what a leader waits for that could begin a round with `nodes` nodes; 0: with none yet.
-// `last` is the round of which it needs a quorum.
+// Returns what a leader waits for that could begin a round with `nodes` nodes (0: with none yet).
+// `last`: the round of which it needs a quorum.
 std::string awaited_text(const Membership& membership, const JobTerms& terms,
                          const AgentTiming& timing, const LastRound& last, int nodes);
 
-// Says which nodes did not come within the join timeout, and what to do.
+// Returns which nodes did not join in time, and a remedy.
 std::string late_nodes_text(const Membership& membership, const JobTerms& terms,
                             const AgentTiming& timing, const LastRound& last);
 

@@ -45,7 +45,7 @@ void publish_weights(const std::filesystem::path& out,
   disk.sync_folder(out.has_parent_path() ? out.parent_path() : ".");
 }
 
-// A mean of rows for different classes would be a model of none of them.
+// Averaging heads of different classes would give a useless model.
 void check_same_classes(const std::vector<const format::WeightSet*>& sets,
                         const std::vector<std::string>& paths) {
   format::ClassNames first;

@@ -30,7 +30,7 @@ struct DiffArguments {
   bool as_json = false;
 };
 
-// "F32 [2,3]", of both where they are not the same.
+// Returns "F32 [2,3]", for both tensors if they differ.
 std::string shown_type(const format::TensorDiff& diff) {
   const auto one = [&](std::size_t i) {
     return fmt::format("{} [{}]", diff.dtypes[i], fmt::join(diff.shapes[i], ","));

@@ -50,7 +50,7 @@ const std::map<std::string, std::string>& dtypes() {
   return all;
 }
 
-// The folder of --tokenizer, or of its file; of a run its own.
+// Returns the folder of --tokenizer or of its file; for a run, its own.
 exchange::Companions companions_of(const fs::path& checkpoint, const recipe::Recipe& recipe,
                                    const std::string& tokenizer) {
   const fs::path run = checkpoint.parent_path().parent_path();
@@ -81,7 +81,7 @@ exchange::ExportSource read_source(const fs::path& checkpoint, const std::string
   return source;
 }
 
-// All of them are in memory at once.
+// Reads all tensors into memory.
 std::vector<format::OwnedTensor> tensors_of(const format::WeightSet& weights,
                                             const recipe::Model& model, const std::string& dtype,
                                             const std::string& prefix) {

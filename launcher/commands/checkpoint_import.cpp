@@ -16,7 +16,7 @@ void add_checkpoint_import(CLI::App& checkpoint, const std::vector<std::string>&
   CLI::App* const importing = checkpoint.add_subcommand(
       "import", "weights of timm, torchvision, Hugging Face or PyTorch as a checkpoint");
   exchange::add_import_flags(*importing, *request);
-  // The arguments are checked by now; the worker parses them once more.
+  // The arguments have been checked; the worker parses them again.
   importing->callback([request, &words] {
     become(worker_of_flag("checkpoint import", request->worker), {words.begin() + 1, words.end()});
   });

@@ -84,7 +84,7 @@ Kept look(const KeepArguments& arguments) {
   return kept;
 }
 
-// 0 of one that a running job has removed meanwhile.
+// Returns the size of a checkpoint; 0 if a running job has removed it meanwhile.
 std::int64_t bytes_of(const fs::path& checkpoint) {
   std::int64_t bytes = 0;
   std::error_code unknown;
@@ -186,7 +186,7 @@ std::vector<std::int64_t> left_out(const Kept& kept) {
   return steps;
 }
 
-// One that verifies must stay: the newest does, since nothing is removed where it does not.
+// A valid checkpoint must remain: the newest does, since nothing is removed if it is invalid.
 std::vector<std::int64_t> remove_left_out(const KeepArguments& arguments) {
   const core::Lease lease(fs::path(arguments.run) / "lease.json", /*attempt=*/0);
   const Kept kept = look(arguments);

@@ -57,7 +57,7 @@ void add_models_commands(CLI::App& app, int& exit_status);
 // compares both; exit code 1 if they differ.
 void add_reproduce_command(CLI::App& app, int& exit_status);
 // `profile RUN [--steps N] [--wait]`, `trace merge` and `trace top` (trace/): traces of a running
-// job, and what is in them.
+// job, and their analysis.
 void add_profile_command(CLI::App& app, int& exit_status);
 void add_trace_commands(CLI::App& app, int& exit_status);
 // `watch RUN [--once] [--width N]` (watch/): the curves of a run in the terminal while it trains.

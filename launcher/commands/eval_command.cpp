@@ -40,7 +40,7 @@ void check_request(const recipe::PredictionRequest& asked) {
 
 }  // namespace
 
-// The arguments are checked when a callback runs; the worker parses them once more.
+// The arguments are checked when a callback runs; the worker parses them again.
 
 void add_eval_command(CLI::App& app, const std::vector<std::string>& words, int& exit_status) {
   const auto asked = std::make_shared<recipe::EvaluationRequest>();

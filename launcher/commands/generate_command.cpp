@@ -18,7 +18,7 @@ void add_generate_command(CLI::App& app, const std::vector<std::string>& words, 
   CLI::App* const command =
       app.add_subcommand("generate", "Generate text with a language model's checkpoint");
   recipe::add_generation_flags(*command, *asked);
-  // The arguments are checked by now; the worker parses them once more.
+  // The arguments have been checked; the worker parses them again.
   command->callback([asked, &words, &exit_status] {
     exit_status = run_worker(worker_of_flag("generate", asked->worker), asked->nproc, words,
                              [&asked] { format::checkpoint_at(asked->checkpoint); });

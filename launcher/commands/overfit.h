@@ -17,8 +17,8 @@ namespace scaletrain::launcher {
 // cannot share evenly.
 void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe);
 
-// Removes the folder of an earlier wiring test, which holds nothing worth keeping, and logs that.
-// Another folder is left alone. Throws core::UsageError while that test runs.
+// Removes the folder of an earlier wiring test, which is not worth keeping, and logs that. Does
+// nothing to other folders. Throws core::UsageError while that test runs.
 void replace_wiring_test(const std::filesystem::path& run);
 
 // Compares the last loss of the run with the first one and logs the result. Returns 0 if it is near

@@ -54,7 +54,7 @@ void add_nodes(const fs::path& run, Json& status) {
   }
 }
 
-// The samples of each step of a run; 1 where no ramp says that they differ.
+// Returns the samples of each step of a run; 1 for each if no ramp-up makes them differ.
 core::BatchSizes sizes_of(const Json& recipe) {
   const Json batch = recipe.value("batch", Json::object());
   const Json ramp = batch.is_object() ? batch.value("ramp", Json()) : Json();
@@ -150,7 +150,7 @@ std::string row(const char* name, const std::string& value) {
   return fmt::format("  {:<12}{}\n", name, core::printable(value));
 }
 
-// The step under way on all ranks, which the last record may be behind.
+// Returns the current step on all ranks, which may be later than the last record.
 std::int64_t step_of_ranks(const Json& status) {
   std::optional<std::int64_t> least;
   for (const Json& rank : status["ranks"]) {

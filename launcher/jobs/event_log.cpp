@@ -14,7 +14,7 @@ using EventJson = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxErrorBytes = 1 << 20;
 
-// The JSON in a worker's error file; torchrun's empty one where there is none.
+// Returns the JSON in a worker's error file; empty, as in torchrun, if there is none.
 std::string error_of(const std::string& path) {
   if (!path.empty()) {
     try {
@@ -23,7 +23,7 @@ std::string error_of(const std::string& path) {
       if (!json.is_discarded()) {
         return json.dump(-1, ' ', true, EventJson::error_handler_t::replace);
       }
-    } catch (const core::Error&) {  // it wrote none
+    } catch (const core::Error&) {  // the worker wrote no error file
     }
   }
   return R"({"message": ""})";

@@ -37,7 +37,7 @@ std::string random_name() {
   return result;
 }
 
-// The job's name, torchrun's "none" where it has none.
+// Returns the job's name; torchrun's "none" if it has none.
 std::string run_id(const LaunchOptions& options) {
   if (options.standalone) return random_name();
   return options.run_id.empty() ? "none" : options.run_id;
@@ -53,7 +53,8 @@ void fill_in_rank(std::string& word, int local_rank) {
   }
 }
 
-// The entry of CUDA_VISIBLE_DEVICES for a local rank, or the rank itself where that is not set.
+// Returns the entry of CUDA_VISIBLE_DEVICES for a local rank, or the rank itself if that is not
+// set.
 std::string device_of(const char* visible, int local_rank) {
   if (visible == nullptr) return std::to_string(local_rank);
   std::vector<std::string> entries = device_entries(visible);
@@ -230,7 +231,7 @@ void ForeignJob::choose_stream(WorkerPlan& plan, int descriptor, const StreamCho
       file.parent_path().parent_path() / (is_error ? "filtered_stderr.log" : "filtered_stdout.log");
 }
 
-// They are there even where no line is for them, as torchrun has it.
+// As in torchrun, the files exist even if no line is written to them.
 void ForeignJob::begin_filtered_files() const {
   if (folder_.empty()) return;
   const std::filesystem::path attempt = folder_ / fmt::format("attempt_{}", number_);
@@ -286,7 +287,7 @@ std::string ForeignJob::give_up(const Failure& failure) {
   if (keep_folder_ && !folder_.empty()) write_failure(folder_, failure, number_);
   const bool ours = failure.node < 0 || failure.node == placement_.node_rank;
   if (!ours || failure.rank < 0) {
-    // The logs of workers that were only stopped may show what went before.
+    // The logs of workers that were only stopped may contain earlier messages.
     const bool has_logs = std::any_of(streams_.begin(), streams_.end(), [](const auto& streams) {
       return streams.standard_output.to_file || streams.standard_error.to_file;
     });
@@ -295,7 +296,7 @@ std::string ForeignJob::give_up(const Failure& failure) {
   }
   keep_folder_ = keep_folder_ || !failure.error_file.empty() || !failure.log.empty();
   if (failure.error_file.empty()) return "";
-  // A launcher that is itself a worker hands its own launcher the root cause.
+  // A launcher that is itself a worker reports the root cause to its own launcher.
   const char* const above = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (above != nullptr && *above != '\0') {
     copy_error_file(failure.error_file, above,

@@ -17,7 +17,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-constexpr double kPatienceS = 1.5;  // LibTorch looks at its pipe once a second
+constexpr double kPatienceS = 1.5;  // LibTorch checks its pipe once a second
 constexpr std::chrono::milliseconds kRecordingLook{10};
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Seconds, for a place that may have a newer one.
+// Seconds, for a remote place that may have a newer one.
 constexpr double kPatienceForNewer = 15;
 
 struct Own {
@@ -46,7 +46,7 @@ std::string why(const Own& own) {
   return own.damage ? "none of its checkpoints is whole" : "it has no checkpoint";
 }
 
-// Forgets the recipe of a run that has not begun: the next launch must not be compared with it.
+// Removes the recipe of a run that has not begun, so that the next launch is not compared with it.
 void forget_recipe(const fs::path& output) {
   if (!holds_run(output)) core::system_disk().remove_all(output / "recipe.json");
 }

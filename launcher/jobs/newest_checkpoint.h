@@ -31,8 +31,8 @@ std::optional<std::filesystem::path> checkpoint_to_load(const RunRequest& reques
                                                         const std::vector<std::string>& replicas,
                                                         const NodeMemory* memory);
 
-// For a run that begins. Throws core::UsageError where its second place holds checkpoints: two runs
-// would remove each other's.
+// For a new run: throws core::UsageError if its mirror (/checkpoint/mirror) has checkpoints, since
+// two runs would remove each other's.
 void refuse_copies_of_another(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Memory that programs could still take without swapping; 0 if the system does not say.
+// Returns the memory available to programs without swapping; 0 if the system does not report it.
 std::int64_t available_bytes() {
   constexpr std::int64_t kKibibyte = 1024;
   std::ifstream info("/proc/meminfo");

@@ -137,7 +137,8 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   return {.workers = std::move(plans), .options = std::move(options)};
 }
 
-// Returns the addresses of the peer-checkpoint stores for this node's workers; "": there are none.
+// Returns the addresses of the peer-checkpoint stores for this node's workers; "" if there are
+// none.
 std::string RecipeJob::resume_peer_stores(const Attempt& attempt, std::int64_t step) {
   if (!memory_) return "";
   std::string stores = memory_->go_on(step, attempt.replicas, placement_.node_rank);
@@ -250,7 +251,7 @@ std::string RecipeJob::give_up(const Failure& failure) {
                      advice(failure));
 }
 
-// The recipe in the folder may be what was wrong, so without a checkpoint the run is not resumed.
+// The recipe in the folder may be the cause, so that a run without a checkpoint is not resumed.
 std::string RecipeJob::advice(const Failure& failure) const {
   const char* const first = "when that is put right, ";
   if (rules_.worth_restart(failure)) return "continue with: " + resume_command_;

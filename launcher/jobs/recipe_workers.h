@@ -36,7 +36,7 @@ struct RecipeAttempt {
 
 class RecipeWorkers {
  public:
-  // Binds this process's workers as --numa-binding says. `recipe` must outlive this. Throws
+  // Binds this process's workers as in --numa-binding. `recipe` must outlive this object. Throws
   // core::UsageError for flags that do not fit and if the worker program is missing.
   RecipeWorkers(const recipe::Recipe& recipe, const Placement& placement,
                 const LaunchOptions& options, std::string resume_command);
@@ -71,7 +71,7 @@ class RecipeWorkers {
   core::Housekeeping housekeeping_;
 };
 
-// The variables of a worker that follow from the attempt alone.
+// Returns the variables of a worker that depend only on the attempt.
 core::WorkerEnv worker_env(const Attempt& attempt, int local_rank);
 
 }  // namespace scaletrain::launcher

@@ -111,7 +111,7 @@ fs::path RunFolder::attempt_logs() const {
   return path_ / "logs" / fmt::format("attempt_{}", attempt_);
 }
 
-// A finished.json that was there before the attempt says nothing about it.
+// True if this attempt has written finished.json; an older file does not count.
 bool RunFolder::is_finished_now() const {
   std::error_code unknown;
   return was_unfinished_ && fs::is_regular_file(path_ / "finished.json", unknown);

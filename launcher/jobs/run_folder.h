@@ -49,7 +49,7 @@ class RunFolder {
   // True once the current attempt has finished the run. Any thread may call it.
   bool is_finished_now() const;
 
-  // The owner's part; no effect on the other nodes.
+  // The following apply to the owner of the folder only.
   void settle_links() const;  // checkpoints/latest and best: format::settle_links
   void write_event(const std::string& event, const nlohmann::ordered_json& fields);
   void write_failure(const Failure& failure) const;

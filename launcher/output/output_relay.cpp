@@ -84,7 +84,8 @@ void OutputRelay::advance() {
 }
 
 void OutputRelay::finish() {
-  // A process that has left its group may go on writing: no more than is there now.
+  // A process that has left its group may continue writing: reads only the bytes that are available
+  // now.
   int left = 0;
   if (source_) ioctl(source_.get(), FIONREAD, &left);
   flush();

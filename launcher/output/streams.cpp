@@ -25,8 +25,8 @@ std::vector<std::string> split(const std::string& text) {
   return result;
 }
 
-// A local rank as torchrun takes it: one that this node does not have chooses nothing, so that
-// nodes of different size share a command line.
+// Limit of local ranks. As in torchrun, a rank that this node does not have selects nothing, so
+// that nodes of different sizes can share a command line.
 constexpr int kMostRanks = 1'000'000;
 
 // "3", or "0:1,7:3" with local ranks: bits of kOutput and kError by local rank.
@@ -50,7 +50,7 @@ std::vector<unsigned> parse_choice(const std::string& flag, const std::string& t
   return result;
 }
 
-// "0,3": those ranks; "": all of them.
+// Parses "0,3"; "" selects all ranks.
 std::set<int> parse_ranks(const std::string& flag, const std::string& text, int ranks) {
   std::set<int> result;
   if (text.empty()) return result;

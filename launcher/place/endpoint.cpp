@@ -41,7 +41,7 @@ Endpoint parse_endpoint(const std::string& text, int port) {
   return result;
 }
 
-// In digits; "" for what is no IP address.
+// Returns the numeric address; "" if it is no IP address.
 std::string digits(const sockaddr* address) {
   if (address == nullptr) return "";
   const bool v6 = address->sa_family == AF_INET6;

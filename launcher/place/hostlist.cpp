@@ -33,7 +33,7 @@ class Expansion {
                            "it should look like gpu[01-03,7],login");
   }
 
-  // At commas; those in brackets are left alone where `brackets` is true.
+  // Splits at commas; with `brackets`, not at those inside brackets.
   std::vector<std::string_view> split(std::string_view text, bool brackets) const {
     std::vector<std::string_view> result;
     std::size_t begin = 0;

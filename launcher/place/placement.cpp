@@ -57,7 +57,7 @@ void check_backend(const LaunchOptions& options) {
       "use static or c10d");
 }
 
-// Nodes without numbers: who comes, takes part.
+// Elastic jobs: nodes have no fixed numbers, and those that join take part.
 void resolve_elastic(const LaunchOptions& options, Placement& result) {
   if (options.rdzv_endpoint.empty()) {
     throw core::UsageError("--rdzv-endpoint", "is missing, and nodes may come and go",
@@ -72,7 +72,7 @@ void resolve_elastic(const LaunchOptions& options, Placement& result) {
   result.master_port = result.endpoints.front().port;
 }
 
-// The flags that say where the nodes meet, torchrun's two ways reduced to one.
+// Resolves the flags for the rendezvous: torchrun has two ways to give it, which become one.
 void resolve_meeting(LaunchOptions& options, int nnodes) {
   if (options.standalone) {
     if (nnodes > 1) {

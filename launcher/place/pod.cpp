@@ -48,7 +48,7 @@ void take_from_kubernetes(LaunchOptions& options) {
     if (says_nothing_of_nodes(options)) take_from_pytorch_operator(options);
     return;
   }
-  // With one node, every pod of an Indexed Job is a job of its own.
+  // With one node, every pod of an Indexed Job is an independent job.
   if (options.nnodes.empty() || options.nnodes == "1" || !options.node_rank.empty()) return;
   parse_count("JOB_COMPLETION_INDEX", index, 0, kHighestIndex);
   options.node_rank = index;

@@ -40,15 +40,15 @@ void require_loopback() {
   const core::Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(9);  // nothing is sent: this only looks for the way
+  address.sin_port = htons(9);  // nothing is sent: this only selects the route
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (!fd || connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
   throw core::UsageError("127.0.0.1", "cannot be reached: " + core::errno_text(errno),
                          "the workers meet there: bring the interface up, ip link set lo up");
 }
 
-// Bound to `port` (0: a free one) on the loopback interface or on all. Without a descriptor errno
-// says why.
+// Binds to `port` (0: a free one) on the loopback interface or on all. On failure the descriptor is
+// empty and errno has the reason.
 StoreSocket bind_to(bool local, int port) {
   // IPv6 sockets take IPv4 connections too; a kernel without IPv6 gets the other kind.
   bool v6 = !local;

@@ -21,9 +21,9 @@ struct MemoryFit {
   bool fits() const { return margin() >= 0; }
 };
 
-// Bytes beside tensors: on a GPU the CUDA context, the workspace of cuBLAS, the buffers of
-// `groups` NCCL communicators and what the caching allocator loses between blocks of
-// `temporary_bytes`; on a CPU the program itself.
+// Returns the bytes that are not tensors. On a GPU: the CUDA context, cuBLAS's workspace, the
+// buffers of `groups` NCCL communicators, and the fragmentation of the caching allocator for
+// `temporary_bytes`. On a CPU: the program itself.
 double reserve_bytes(bool on_gpu, int groups, double temporary_bytes);
 
 // Memory of this machine: that of /proc/meminfo in `root`, or the smallest limit of the cgroups

@@ -1,4 +1,4 @@
-// What a run of known step time takes: hours, device hours, energy, money, data and checkpoints.
+// Cost of a run with a known step time: hours, device hours, energy, money, data and checkpoints.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ std::string text_at(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// The smallest of the sorted `values` that `share` of them do not exceed.
+// Returns the smallest of the sorted `values` that is at least as large as a share `share` of them.
 double quantile(const std::vector<double>& values, double share) {
   const auto place =
       static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));

@@ -37,7 +37,7 @@ struct DeviceSpeed {
 struct StepTime {
   double forward = 0, backward = 0, idle = 0, optimizer = 0;
   double communication = 0;  // all collectives, one after the other
-  double exposed = 0;        // the part that computation does not hide
+  double exposed = 0;        // exposed part, which computation does not hide
 
   double total() const { return forward + backward + idle + optimizer + exposed; }
 };

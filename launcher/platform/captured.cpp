@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostCaptured = 1 << 20;
 
-// Takes what is there; closes the pipe at its end.
+// Reads available bytes; closes the pipe at its end.
 void take_some(core::Descriptor& from, std::string& to) {
   std::array<char, 4096> buffer{};
   const ssize_t count = read(from.get(), buffer.data(), buffer.size());
@@ -51,8 +51,7 @@ Captured run_captured(core::SpawnRequest request, std::chrono::milliseconds limi
   output.write.reset();
   error.write.reset();
   Captured result;
-  bool ended =
-      false;  // as poll has reported: asked anew, it may have changed between two questions
+  bool ended = false;  // as poll has reported: a second query might return another state
   while (output.read || error.read || !ended) {
     std::array<pollfd, 4> watched{
         pollfd{.fd = output.read.get(), .events = POLLIN, .revents = 0},

@@ -42,7 +42,7 @@ bool complete(const GpuPaths& paths, std::size_t count, std::size_t size, GpuPat
               std::vector<int>& order) {
   if (order.size() == count) return true;
   const std::size_t begun = order.size() % size;
-  // A group begins with the first that is left, and its members stand in ascending order.
+  // A group begins with the first unassigned GPU, and its members are in ascending order.
   const int first = begun == 0 ? 0 : order.back() + 1;
   for (int next = first; next < static_cast<int>(count); ++next) {
     if (std::ranges::find(order, next) != order.end()) continue;

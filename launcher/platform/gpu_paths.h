@@ -16,7 +16,7 @@ const char* path_text(GpuPath path);
 // [i][j] for the GPUs in CUDA_VISIBLE_DEVICES, by CUDA's numbers; symmetric.
 using GpuPaths = std::vector<std::vector<GpuPath>>;
 
-// Returns {} if the driver does not give them.
+// Returns {} if the driver does not report them.
 GpuPaths visible_paths_here();
 
 // Returns the longest path within groups of `size` neighbours in `order`, a list of GPU numbers;

@@ -50,7 +50,7 @@ Gpu describe_gpu(const Nvml& nvml, Handle device) {
   return gpu;
 }
 
-// The GPU that one entry of CUDA_VISIBLE_DEVICES names, or nullptr.
+// Returns the GPU that one entry of CUDA_VISIBLE_DEVICES names, or nullptr.
 const Gpu* named_gpu(const std::vector<Gpu>& gpus, std::string_view entry) {
   const auto matches = [&](const Gpu& gpu) {
     if (entry.starts_with("GPU-")) return gpu.uuid.starts_with(entry);

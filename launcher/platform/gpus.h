@@ -34,8 +34,9 @@ std::vector<std::string> device_entries(std::string_view list);
 // invalid one.
 std::vector<Gpu> visible_of(const std::vector<Gpu>& gpus, const std::optional<std::string>& list);
 
-// GPUs of this machine that CUDA_VISIBLE_DEVICES permits, as CUDA would show them; without the
-// driver's library the ones in /proc/driver/nvidia/gpus, with their UUIDs and PCI addresses alone.
+// Returns the GPUs of this machine that CUDA_VISIBLE_DEVICES permits, in CUDA's order. Without the
+// driver's library these are the ones in /proc/driver/nvidia/gpus, with only their UUIDs and PCI
+// addresses.
 std::vector<Gpu> visible_gpus_here();
 int count_gpus();
 

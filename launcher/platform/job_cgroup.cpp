@@ -103,7 +103,7 @@ void JobCgroup::make() {
 
 void JobCgroup::release() const {
   if (!folder_) return;
-  // Processes that a member starts meanwhile take another round.
+  // Processes that a member starts in the meantime are killed in the next pass.
   for (int round = 0; !remove_folders(path_) && round < kMostRounds; ++round) {
     for (const pid_t member : members(path_)) {
       write_text(path_.parent_path() / "cgroup.procs", std::to_string(member));

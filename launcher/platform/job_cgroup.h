@@ -25,7 +25,7 @@ class JobCgroup {
   // Creates the cgroup if possible.
   void make();
 
-  // Returns its folder, for core::SpawnRequest; -1: there is none.
+  // Returns the descriptor of its folder, for core::SpawnRequest; -1 if there is none.
   int fd() const { return folder_.get(); }
 
   // Removes the cgroup; remaining processes move to the parent.

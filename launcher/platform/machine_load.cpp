@@ -11,7 +11,7 @@ double busy_threads(const std::string& loadavg) {
   std::istringstream text(loadavg);
   double minute = 0, skipped = 0, running = 0;
   if (!(text >> minute >> skipped >> skipped >> running)) return 0;
-  return std::max(0.0, std::min(minute, running - 1));  // less the one that asks
+  return std::max(0.0, std::min(minute, running - 1));  // without the calling thread
 }
 
 double busy_threads_now() {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNumaFlag = "--numa-binding";
 
-// The first line of a file, "" where there is none.
+// Returns the first line of a file; "" if there is none.
 std::string first_line(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -82,7 +82,7 @@ class Topology {
     return result;
   }
 
-  // The CPUs of `node` by what they share, each group under its lowest CPU of all.
+  // Groups the CPUs of `node` by a shared resource, by the lowest CPU of each group.
   std::map<int, std::set<int>> cores(int node) const {
     return grouped(node, [&](int cpu) {
       return first_line(cpu_folder(cpu) / "topology/thread_siblings_list");
@@ -130,8 +130,8 @@ class Topology {
   std::map<int, std::set<int>> nodes_;  // CPUs that may be used; nodes without any are left out
 };
 
-// Part number `index` of `count` of the node's cores; the first parts have one more where they do
-// not divide.
+// Returns part `index` of `count` of the node's cores; the first parts have one more if the
+// division has a remainder.
 std::set<int> exclusive_part(const Topology& topology, int node, std::size_t index,
                              std::size_t count) {
   const std::map<int, std::set<int>> cores = topology.cores(node);

@@ -1,4 +1,4 @@
-// Loads the driver's library, NVML, at run time, so that machines without it need none.
+// Loads NVML, the driver's library, at run time, so that machines without a GPU do not need it.
 #pragma once
 
 #include <dlfcn.h>

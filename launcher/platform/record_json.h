@@ -2,9 +2,9 @@
 //
 // A record is a struct with a function `each_field(record, field)` in its namespace, which calls
 // field("name", record.name) for each member, for a record that is const (written) or not (read).
-// Members are numbers, texts, what nlohmann::json knows, enumerations (as numbers), records, lists
-// of records, and optionals of these (null where there is none). `field.if_any(name, member)` is
-// for a text or an optional that is left out where it is empty.
+// Members are numbers, texts, other types of nlohmann::json, enumerations (as numbers), records,
+// lists of records, and optionals of these (null if empty). `field.if_any(name, member)` leaves out
+// a text or optional if it is empty.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -51,7 +51,7 @@ bool is_ignored(int signal) {
 }  // namespace
 
 StopSignals::StopSignals(const std::vector<int>& more) {
-  core::limit_log_wait(kLogPatience);  // whoever waits for a console does not look at `fd`
+  core::limit_log_wait(kLogPatience);  // a thread that waits for the console does not watch `fd`
   std::vector<int> signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
   signals.insert(signals.end(), more.begin(), more.end());
   sigset_t set;

@@ -98,7 +98,7 @@ std::string ledger_text(const RunRecord& run) {
   }
   for (const WhatIf& one : what_ifs(times)) {
     const double saved = times.wall_s - one.seconds;
-    if (saved < times.wall_s / 100) continue;  // nothing to gain
+    if (saved < times.wall_s / 100) continue;  // the change would save too little
     text += fmt::format("  what if      {}: {}, {:.0f} % less\n", one.label,
                         observe::format_duration(one.seconds), 100 * saved / times.wall_s);
   }

@@ -9,10 +9,11 @@ namespace scaletrain::launcher {
 
 // {"wall_s", "attempts", "goodput", "rows": [{"row", "label", "seconds", "percent", "remedy"}],
 // "what_if": {"without_data_wait_s", "without_communication_s", "without_slowest_rank_s"}}; rows in
-// the order of a step, "remedy" only where one applies. null: the run has no ledger.
+// the order of a step, "remedy" only where one applies. Null if the run has no ledger.
 RunJson ledger_json(const RunRecord& run);
 
-// The rows from 0.5 % on, the largest first, then remedies and what-ifs; "" without a ledger.
+// Returns the rows from 0.5 % on, the largest first, then remedies and what-ifs; "" without a
+// ledger.
 std::string ledger_text(const RunRecord& run);
 
 }  // namespace scaletrain::launcher

@@ -18,7 +18,7 @@ constexpr const char* kMetricsFile = "metrics.jsonl";
 constexpr std::int64_t kMaxObjectBytes = 64 << 20;
 constexpr std::streamoff kMetricsTailBytes = 256 << 10;
 
-// Skips lines that do not parse: the first one may be cut, and the last one incomplete.
+// Skips lines that do not parse: the first one may be truncated, and the last one incomplete.
 void for_each_object(std::istream& stream, const std::function<void(RunJson)>& use) {
   for (std::string line; std::getline(stream, line);) {
     RunJson record = RunJson::parse(line, nullptr, false);

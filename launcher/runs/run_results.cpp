@@ -19,7 +19,7 @@ const recipe::Measure* measure_named(const std::string& name) {
   return nullptr;
 }
 
-// Part of "val_top1" after the split; "" if it ends with no measure.
+// Returns the metric in "val_top1", after the split; "" if the name does not end with a metric.
 std::string measure_part(const std::string& name) {
   for (std::size_t at = name.find('_'); at != std::string::npos; at = name.find('_', at + 1)) {
     if (measure_named(name.substr(at + 1)) != nullptr) return name.substr(at + 1);

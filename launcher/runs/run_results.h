@@ -1,5 +1,5 @@
-// Results of a run as named numbers: what `runs` sorts by, `compare` compares, `report` shows
-// first.
+// Results of a run as named numbers: `runs` sorts by them, `compare` compares them, and `report`
+// shows them first.
 #pragma once
 
 #include <cstdint>

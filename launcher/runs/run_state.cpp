@@ -11,7 +11,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-// "rank 1 failed first: killed by SIGKILL (host a)", or what hung.
+// Returns "rank 1 failed first: killed by SIGKILL (host a)", or the description of a hang.
 std::string verdict_of(const FailureFile& failure) {
   if (!failure.hang.empty()) return failure.cause;
   std::string text = fmt::format("rank {} failed first: {} (host {})", failure.rank,

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kMaxBytes = 16 << 20;
 
-// torchrun writes the timestamp as a string, and as a number where the message is a plain string.
+// torchrun writes the timestamp as a string, or as a number if the message is a plain string.
 double seconds(const json& value) {
   if (value.is_number()) return value.get<double>();
   double result = 0;
@@ -83,7 +83,7 @@ std::optional<ErrorFile> read_error_file(const std::filesystem::path& path) {
   const std::optional<std::string> text = text_of_cause(path);
   std::optional<ErrorFile> result = text ? parse_cause(*text) : std::nullopt;
   if (!result) return std::nullopt;
-  // The file itself was written in that second: it knows the rest.
+  // The file was written in that second, so its own time is more precise.
   const double written = written_at(path);
   if (result->whole_seconds && std::floor(written) == result->time) {
     result->time = written;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::streamoff kTailBytes = 64 << 10;
 
-// The last lines of a file; empty where it cannot be read.
+// Returns the last lines of a file; empty if it cannot be read.
 std::vector<std::string> last_lines_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return {};
@@ -33,14 +33,16 @@ std::vector<std::string> last_lines_of(const std::string& path) {
   return last.lines();
 }
 
-// A worker that the launcher ended itself. One that was killed may take its peers with it and be
-// seen after them, when all were sent SIGTERM: SIGKILL is ours only where we sent it.
+// True if the launcher ended the worker. A worker killed by something else may make its peers fail
+// and be noticed after them, when all were sent SIGTERM: SIGKILL is the launcher's only if the
+// launcher sent it.
 bool ended_by_us(const WorkerEnd& end) {
   return (end.was_stopped && end.status.signal == SIGTERM) ||
          (end.was_killed && end.status.signal == SIGKILL);
 }
 
-// When it failed. A time cut to whole seconds only says that it was not later than that second.
+// Returns the time of the failure. A time in whole seconds only shows that it was not later than
+// the end of that second.
 double failure_time(const WorkerEnd& end, const std::optional<ErrorFile>& file) {
   if (!file || file->time <= 0) return end.time;
   return file->whole_seconds ? std::min(end.time, file->time + 0.999)
@@ -53,10 +55,11 @@ struct FailedRank {
   std::optional<ErrorFile> file;
   double time;
   bool followed;      // it ended because another had failed
-  bool after_a_stop;  // perhaps because of it
+  bool after_a_stop;  // possibly caused by that stop
 };
 
-// When the launcher saw the first failure that it had not brought about itself; 0: there was none.
+// Returns the time at which the launcher saw the first failure that it had not caused; 0 if there
+// was none.
 double first_seen(const std::vector<WorkerEnd>& ends) {
   double result = 0;
   for (const WorkerEnd& end : ends) {
@@ -197,7 +200,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The last lines of the log without the cause, which a worker logs too, behind its prefix.
+// Returns the last lines of the log without the cause, which a worker logs too, after its prefix.
 std::vector<std::string> lines_beside_cause(const Failure& failure) {
   std::vector<std::string> lines = failure.last_lines;
   if (failure.cause.empty()) return lines;

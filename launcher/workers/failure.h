@@ -1,4 +1,4 @@
-// The worker that failed first, and the report of it.
+// The first failed worker, and its report.
 #pragma once
 
 #include <cstdint>

@@ -185,7 +185,7 @@ std::optional<Hang> HangWatch::judge(const std::vector<RankView>& views,
 void HangWatch::describe(const std::vector<RankView>& views, std::size_t behind, Hang& hang) const {
   const core::SteadyTime deadline = core::now() + kStackPatience;
   std::size_t shown = 0;
-  // The one that is behind first: time may not suffice for all.
+  // The worker that is behind comes first: time may not suffice for all.
   std::vector<std::size_t> order{behind};
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (i != behind) order.push_back(i);

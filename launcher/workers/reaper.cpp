@@ -53,7 +53,7 @@ bool kill_sessions(const std::set<pid_t>& workers) {
   setsid();                          // a terminal's or a shell's signals are for the launcher
   prctl(PR_SET_NAME, "job-reaper");  // nor does `pkill scaletrain` mean it
   dup2(pipe, STDIN_FILENO);
-  closefrom(STDIN_FILENO + 1);  // others wait for the ends of these streams and pipes
+  closefrom(STDIN_FILENO + 1);  // others wait for the end of these streams and pipes
   std::set<pid_t> workers;
   for (pid_t number = 0; read(STDIN_FILENO, &number, sizeof number) == sizeof number;) {
     if (number == kOrderlyEnd) _exit(0);

@@ -30,8 +30,8 @@ std::string demangle(const std::string& symbol) {
   return result;
 }
 
-// "/lib/libc.so.6(_ZN1aE+0x1c) [0x7f00]" as "a + 0x1c (libc.so.6)"; a frame without a symbol has
-// its place in the file only, which addr2line(1) understands.
+// Converts "/lib/libc.so.6(_ZN1aE+0x1c) [0x7f00]" to "a + 0x1c (libc.so.6)". A frame without a
+// symbol keeps only its offset in the file, for addr2line(1).
 std::string readable(std::string_view line) {
   const std::size_t open = line.find('('), close = line.find(')', open);
   if (open == std::string_view::npos || close == std::string_view::npos) return std::string(line);
@@ -44,7 +44,7 @@ std::string readable(std::string_view line) {
                      place.substr(plus + 1), file);
 }
 
-// Asks a thread for its stack; true if it wrote it.
+// Requests a thread's stack; true if the thread has written it.
 bool ask(pid_t pid, pid_t thread, int signal, const core::BeatReader& beat,
          core::SteadyTime deadline) {
   const std::uint32_t before = beat.state().stacks;

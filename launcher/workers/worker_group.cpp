@@ -41,7 +41,7 @@ struct Periodic {
   }
 };
 
-// Waits for what happens to the parts of one attempt, and lets the others know.
+// Waits for events of one attempt's workers, and informs the observer.
 class Group {
  public:
   Group(const std::vector<WorkerPlan>& plans, const GroupOptions& options, StopSignals& signals)
@@ -119,7 +119,7 @@ class Group {
         core::log("{}: stopping {}, {:.1f} s for them to finish", core::signal_name(*signal),
                   core::counted(static_cast<std::int64_t>(count), "worker"),
                   std::chrono::duration<double>(options_.grace).count());
-      } else if (*signal == SIGINT && interrupts_ == 2) {  // a person who is waiting
+      } else if (*signal == SIGINT && interrupts_ == 2) {  // the user sent a second Ctrl-C
         core::log("SIGINT again: killing {}",
                   core::counted(static_cast<std::int64_t>(workers_.running()), "worker"));
         kill();

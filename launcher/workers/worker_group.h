@@ -21,7 +21,7 @@ struct GroupOptions {
   std::chrono::milliseconds grace{0};
   // Foreign programs: when the first client knocks here, the store is served (-1: never).
   int store_fd = -1;
-  const Reaper* reaper = nullptr;       // ends what workers leave where this process is killed
+  const Reaper* reaper = nullptr;       // ends orphans of the workers if this process is killed
   std::vector<pid_t> other_children{};  // child processes that others wait for
   GroupObserver* observer = nullptr;    // null: the defaults of GroupObserver
   std::chrono::milliseconds heartbeat_every{0};  // 0: never

@@ -16,8 +16,8 @@ namespace scaletrain::launcher {
 
 class WorkerSet {
  public:
-  // Makes this process adopt the orphans of its children. `reaper` may be null. Throws
-  // core::Error where the system refuses a descriptor.
+  // Makes this process adopt the orphans of its children. `reaper` may be null. Throws core::Error
+  // if the system refuses a descriptor.
   explicit WorkerSet(const Reaper* reaper);
 
   // Starts a worker with `request`, which is plan.process with additions; `plan` must outlive this

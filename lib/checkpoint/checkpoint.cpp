@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "checkpoints";
-// nullopt where the folder cannot be listed: what was saved is saved, and nothing is removed.
+// nullopt if the folder cannot be listed: the checkpoint is saved, and none is removed.
 std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints,
                                              core::Housekeeping& housekeeping) {
   std::optional<format::Survey> survey;
@@ -54,7 +54,7 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // Returns the files that all ranks write into `folder`; this rank writes its own by `write`.
+  // Returns the files that all ranks write into `folder`; `write` writes this rank's own files.
   format::FolderFiles written_by_all(
       const fs::path& folder, const std::function<format::FolderFiles(const fs::path&)>& write) {
     if (writers_ == nullptr) return write(folder);
@@ -145,7 +145,7 @@ void write_share(core::Disk& disk, const fs::path& run, const Contents& share, W
     disk.sync_folder(folder);
     return written;
   });
-  // Rank 0 may not have published it: what is not there is not linked.
+  // Rank 0 may have failed to publish it: then nothing is linked to it.
   if (kept != nullptr) kept->published(run / kFolder / format::checkpoint_name(share.state.step));
 }
 

@@ -32,11 +32,11 @@ struct Written {
 
 // Writes RUN/checkpoints/step-N and returns once it is durable. With `writers`, `contents` are rank
 // 0's share, and all other ranks call write_share(). With `kept`, `contents` are a share, even with
-// one writer, and unchanged tensors are hard-linked from the last checkpoint. `housekeeping`: the
-// run's. With `read_back`, a callback for each file read, all files are read again and compared
-// with memory before the checkpoint is published. Throws core::CheckpointError naming the first
-// tensor that differs, core::DivergedError if a tensor is not finite, and the errors of
-// Writers::collect().
+// one writer, and unchanged tensors are hard-linked from the last checkpoint. `housekeeping` counts
+// failures that do not affect durability. With `read_back`, a callback for each file read, all
+// files are read again and compared with memory before the checkpoint is published. Throws
+// core::CheckpointError naming the first tensor that differs, core::DivergedError if a tensor is
+// not finite, and the errors of Writers::collect().
 Written write(core::Disk& disk, const std::filesystem::path& run, const Contents& contents,
               Writers* writers = nullptr, KeptFiles* kept = nullptr,
               core::Housekeeping* housekeeping = nullptr,

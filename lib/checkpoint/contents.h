@@ -18,7 +18,7 @@ using Tensors = units::NamedTensors;
 // table of them.
 struct TensorFile {
   enum class Kind {
-    kWeights,    // of the model, or an average of them; finite
+    kWeights,    // of the model, or an average of them; always finite
     kOptimizer,  // not NaN
     kPerRank,    // tensors [ranks, ...] or [replicas, ...]; training changes them at any time
   };

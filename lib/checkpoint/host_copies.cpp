@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kPage = 4096, kHuge = core::kHugePage;
 constexpr std::size_t kRun = std::size_t{4} << 20;  // so that threads have equal shares
 
-// Keeps the order of elements in memory where it can be kept, so that they are copied as they lie.
+// Keeps the order of the elements in memory if possible, so that they are copied as one range.
 at::DimVector strides_of(const at::Tensor& tensor) {
   return tensor.is_non_overlapping_and_dense()
              ? at::DimVector(tensor.strides())
@@ -44,8 +44,8 @@ bool all_fit(const units::Shards& copies, const units::Shards& shards, bool is_p
   });
 }
 
-// Allocates copies, one behind the other as in their file and from a page on: what is contiguous is
-// written to the disk as it lies there, from huge pages.
+// Allocates the copies one after the other, in the file's order and page-aligned, in huge pages:
+// contiguous memory is written to the disk directly.
 units::Shards room_for(const units::Shards& shards, bool is_pinned) {
   std::vector<format::TensorInfo> order;
   order.reserve(shards.size());
@@ -90,8 +90,8 @@ bool is_early(const TensorFile& file) { return file.kind == TensorFile::Kind::kP
 
 }  // namespace
 
-// Adds the runs of a tensor whose elements lie in CPU memory as those of its copy; false for
-// others.
+// Adds the byte ranges of a tensor in CPU memory whose layout equals that of its copy; false for
+// other tensors.
 bool HostCopies::add_runs(const at::Tensor& tensor, const at::Tensor& copy) {
   if (!tensor.is_cpu() || !tensor.is_non_overlapping_and_dense()) return false;
   std::span<const std::byte> left(static_cast<const std::byte*>(tensor.const_data_ptr()),
@@ -183,7 +183,8 @@ void HostCopies::finish() {
   copy_all_runs();
   if (arrived_) {
     const c10::impl::VirtualGuardImpl impl(arrived_->device_type());
-    arrived_->block(impl.getStream(arrived_->device()));  // the next update changes what is read
+    // The next update overwrites the tensors being read.
+    arrived_->block(impl.getStream(arrived_->device()));
   }
   from_.clear();
 }

@@ -19,9 +19,10 @@ namespace scaletrain::checkpoint {
 // than copying it.
 class HostCopies {
  public:
-  // Allocates memory for all tensors of `contents` and copies them. If the contents stand, files
-  // other than kPerRank are only begun: they must not change until finish() returns. Device tensors
-  // are copied to pinned memory on a separate stream, without waiting on the host.
+  // Allocates memory for all tensors of `contents` and copies them. If `contents.stands`,
+  // only kPerRank files are copied at once; tensors of the other files must not change until
+  // finish() returns. Device tensors are copied to pinned memory on a separate stream, without
+  // waiting on the host.
   void begin(const Contents& contents);
   // Copies the rest, concurrently with a caller of contents(). Work queued on the device's stream
   // after this call waits for all of its copies.

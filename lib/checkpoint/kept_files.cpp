@@ -111,7 +111,7 @@ void KeptFiles::write(core::Disk& disk, const fs::path& folder, const std::strin
   for (const auto& [name, sum] : sums) {
     if (!linked.contains(name)) (same.contains(name) ? keep : change).insert(name);
   }
-  // A file that may be of many saves notes the step of none.
+  // A file that several saves may share does not record a step.
   if (!keep.empty()) {
     const fs::path path = folder / kept_name(plain, ++kept_);
     write_file(disk, path, whole, tensors.only(keep), sums, std::nullopt, written);

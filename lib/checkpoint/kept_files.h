@@ -52,7 +52,7 @@ class KeptFiles {
     bool operator==(const Identity&) const = default;
   };
   struct Stored {
-    format::CutTensor tensor;  // with the one piece that this process writes
+    format::CutTensor tensor;  // with the piece that this process writes
     std::string sum;
   };
   struct File {

@@ -10,14 +10,14 @@
 namespace scaletrain::checkpoint {
 namespace {
 
-constexpr std::size_t kCopies = 2;  // in memory at once: one is written, one waits
+constexpr std::size_t kCopies = 2;  // copies in memory: one is being written, one waits
 constexpr std::chrono::milliseconds kLook{100};
 
 }  // namespace
 
 struct Saver::Write {
   std::unique_ptr<HostCopies> copies = std::make_unique<HostCopies>();
-  const Contents* contents = nullptr;  // the caller's, who waits; nullptr: the copies
+  const Contents* contents = nullptr;  // contents of a waiting caller; nullptr: use the copies
   double stall_s = 0;
   core::SteadyTime begun;
 
@@ -26,7 +26,7 @@ struct Saver::Write {
 
 struct Saver::Outcome {
   Saved saved;
-  std::exception_ptr error;  // in place of it
+  std::exception_ptr error;  // set instead of the result
 };
 
 Saver::Saver(core::Disk& disk, SaverOptions options, std::function<void()> beat)
@@ -38,7 +38,7 @@ Saver::Saver(core::Disk& disk, SaverOptions options, std::function<void()> beat)
 Saver::~Saver() {
   {
     const std::lock_guard lock(mutex_);
-    ends_ = true;  // the thread writes what was begun first
+    ends_ = true;  // the thread finishes all queued writes first
   }
   changed_.notify_all();
   thread_.join();
@@ -83,7 +83,8 @@ bool Saver::begin_copy(const Contents& contents, Write& write) {
   try {
     write.copies->begin(contents);
     return true;
-  } catch (const std::exception& error) {  // LibTorch's generic class if its allocator has none
+    // LibTorch throws its generic class if an allocator has no own error.
+  } catch (const std::exception& error) {
     if (!std::exchange(has_warned_, true)) {
       core::warn(
           "a checkpoint cannot be copied in memory, so training waits until it is written: {}",
@@ -127,7 +128,7 @@ void Saver::wait(std::unique_lock<std::mutex>& lock, std::size_t most) {
   }
 }
 
-// Writes a share as another rank than 0. Rank 0 reports the outcome, except for its own loss.
+// Writes a share on a rank other than 0. Rank 0 reports the outcome, unless rank 0 is lost.
 void Saver::follow(const Contents& share) {
   try {
     write_share(disk_, options_.run, share, *options_.writers, kept());

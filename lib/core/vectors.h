@@ -1,5 +1,5 @@
-// Eight floats at a time, for functions with AVX2's instructions into which all of this is inlined:
-// they are called where core::has_avx2() (cpu.h) says so.
+// Vectors of eight floats (AVX2). Everything here is inlined into functions compiled for AVX2,
+// which may be called only if core::has_avx2() (cpu.h).
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,7 @@ using scaletrain::dist::CollectiveListener;
 using scaletrain::dist::CudaLibrary;
 using scaletrain::dist::Watched;
 
-// NCCL's own timeout comes later than our watch's (lib/dist/collective_watch.h).
+// NCCL's own timeout is later than our watch's (lib/dist/collective_watch.h).
 constexpr std::chrono::minutes kLater{1};
 
 int device_count() { return c10::cuda::device_count(); }

@@ -65,7 +65,7 @@ std::vector<int> missing_ranks(c10d::Store& store, const Keys& keys, int world_s
   try {
     store.wait(all, timeout);
     return {};
-  } catch (const c10::DistStoreError&) {  // time is up: see who is missing
+  } catch (const c10::DistStoreError&) {  // timed out: find out who is missing
   }
   std::vector<int> missing;
   for (int rank = 0; rank < world_size; ++rank) {
@@ -74,10 +74,10 @@ std::vector<int> missing_ranks(c10d::Store& store, const Keys& keys, int world_s
   return missing;
 }
 
-// The error that all ranks throw; code 0: none.
+// Error that all ranks throw; code 0: none.
 struct Verdict {
   int code = 0;
-  std::string place, found, remedy;  // place "": each rank's own
+  std::string place, found, remedy;  // place "": each rank reports its own
 };
 
 std::string to_text(const Verdict& verdict) {
@@ -105,7 +105,7 @@ Verdict verdict_on_missing(const std::vector<int>& missing, int world_size,
 
 std::string shown(const std::optional<std::string>& value) { return value.value_or("unset"); }
 
-// `claims` are rank 0's; what a rank claims beside them has no counterpart there.
+// `claims` are rank 0's; claims of a rank that rank 0 does not make are compared with nothing.
 Verdict compare(const std::vector<Claim>& claims, const std::vector<Said>& all) {
   std::vector<std::pair<std::size_t, Values>> others;  // ranks whose claims differ
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
@@ -145,7 +145,8 @@ Verdict compare(const std::vector<Claim>& claims, const std::vector<Said>& all) 
   return {};
 }
 
-// The store goes with rank 0, which stays until all who came know why, or seem to be gone.
+// The store ends with rank 0, so rank 0 stays until all connected ranks have read the verdict or
+// seem to be gone.
 void await_hearers(c10d::Store& store, const Keys& keys, int world_size,
                    const std::vector<int>& missing) {
   std::vector<std::string> heard;
@@ -160,7 +161,7 @@ void await_hearers(c10d::Store& store, const Keys& keys, int world_size,
   }
 }
 
-// Rank 0's part: hears all and answers all.
+// Rank 0's side: reads all claims and answers them.
 Verdict judge(c10d::Store& store, const Keys& keys, int world_size,
               const std::vector<Claim>& claims, std::chrono::milliseconds timeout) {
   const std::vector<int> missing = missing_ranks(store, keys, world_size, timeout);

@@ -1,5 +1,5 @@
-// Compares, through the store, what all ranks of a job must agree on: ranks that differ might not
-// even enter the same collective.
+// Compares, through the store, the settings that all ranks of a job must share: ranks that differ
+// might not even enter the same collective.
 #pragma once
 
 #include <chrono>

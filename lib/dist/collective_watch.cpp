@@ -48,8 +48,8 @@ bool is_complete(c10d::Work& work) {
 CollectiveWatch::CollectiveWatch(Options options, core::Beat beat)
     : options_(std::move(options)), beat_(std::move(beat)) {}
 
-// Until started() the call counts as exposed communication: a backend without a queue of its own
-// communicates there, and of others it is the time that the call takes.
+// The time until started() counts as exposed communication: a backend without a queue communicates
+// in the call; for others it is the duration of the call.
 const char* CollectiveWatch::enter(const char* kind) {
   if (core::TimeLedger* const ledger = core::TimeLedger::of_thread()) {
     row_before_call = ledger->enter(core::TimeRow::kCommunication);
@@ -155,7 +155,7 @@ std::exception_ptr CollectiveWatch::find_failure(core::SteadyTime now) {
 }
 
 void CollectiveWatch::look(core::SteadyTime now) {
-  std::vector<UnderWay> completed;  // their tensors are given back without the lock
+  std::vector<UnderWay> completed;  // freed without holding the lock
   std::exception_ptr leaves_with;
   {
     const std::lock_guard lock(mutex_);

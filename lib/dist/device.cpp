@@ -17,14 +17,14 @@
 namespace scaletrain::dist {
 namespace {
 
-// True if the NVIDIA driver is loaded; asks the kernel, since opening CUDA takes a good part of a
-// second.
+// True if the NVIDIA driver is loaded. Checks with the kernel, since initialising CUDA takes a good
+// part of a second.
 bool driver_present() {
   std::error_code ignored;
   return std::filesystem::exists("/dev/nvidiactl", ignored);
 }
 
-// How many devices CUDA shows; for "auto" none, with a warning, where it cannot be used.
+// Returns the number of CUDA devices; for "auto" 0, with a warning, if CUDA cannot be used.
 int count_devices(bool automatic) {
   if (!automatic) return cuda_library().device_count();
   if (!driver_present()) return 0;
@@ -75,8 +75,8 @@ std::optional<int> cuda_number(const std::string& wanted, int count, LocalRank l
                  : fmt::format(R"(use --nproc {} or less, or "device": "cpu")", count));
 }
 
-// Sets what torch.use_deterministic_algorithms and its notes on reproducibility ask for; memory
-// that is written before it is read need not be filled too.
+// Applies the settings of torch.use_deterministic_algorithms and PyTorch's notes on
+// reproducibility. Memory that is written before it is read is not filled.
 void choose_kernels(bool deterministic) {
   at::Context& context = at::globalContext();
   context.setBenchmarkCuDNN(!deterministic);

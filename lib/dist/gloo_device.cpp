@@ -16,8 +16,8 @@
 namespace scaletrain::dist {
 namespace {
 
-// Number of ranks from which connections are made on first use: for few ranks a full mesh is
-// cheaper to make at once, but it grows with the square of their number.
+// From this number of ranks on, connections are made at first use: a full mesh is cheaper to make
+// at once for few ranks, but its cost grows with the square of their number.
 constexpr int kLazyConnectionRanks = 16;
 
 // The threads of this process, in order.

@@ -58,7 +58,7 @@ GlooDevices gloo_devices(ProcessGroup& group, at::Device device) {
   return static_cast<c10d::ProcessGroupGloo&>(*backend).getOptions()->devices;
 }
 
-// Throws where shared memory was asked for; otherwise the job goes on without.
+// Throws if the recipe requires shared memory; otherwise the job continues without it.
 void report_no_memory(const ShmMeeting& meeting, CpuExchange asked, int rank) {
   if (asked == CpuExchange::kShm) {
     throw core::UsageError(
@@ -86,7 +86,7 @@ void leave(const core::WorkerEnv& env, const core::Beat& beat, const std::except
   }
 }
 
-// Runs `body`, which only talks to the peers: whatever it throws means that this failed.
+// Runs `body`, which only communicates with peers, so that any exception means that this failed.
 template <class Body>
 auto talk(int rank, const char* name, const Body& body) {
   try {
@@ -103,7 +103,7 @@ auto talk(int rank, const char* name, const Body& body) {
 std::chrono::milliseconds patience_for_peers(const core::WorkerEnv& env) {
   // Nobody else would see a hang.
   constexpr std::chrono::minutes kUnwatched{15};
-  // As good as none: milliseconds must fit into c10d's int.
+  // Practically no timeout, but it fits into c10d's int of milliseconds.
   constexpr std::chrono::hours kNone{24 * 24};
   if (env.beat_fd) return kNone;
   return kUnwatched;
@@ -192,7 +192,7 @@ Group::Group(const Group& parent, const std::vector<int>& ranks, const std::stri
     connect_fake(ranks, name);
     return;
   }
-  // Keys of its own: Gloo's groups that share them wait for each other.
+  // Separate keys: Gloo groups that share keys wait for each other.
   store_ = c10::make_intrusive<c10d::PrefixStore>(name, parent.store_);
   // The parent's devices, so that no further thread listens.
   connect(name.c_str(), [&] { return gloo_devices(*parent.process_group_, device_); });
@@ -240,7 +240,7 @@ c10::intrusive_ptr<c10d::Backend> Group::make_backend(
 
 namespace {
 
-// Calls `body`, which asks the process group for a collective.
+// Runs `body`, which starts a collective of the process group.
 template <class Body>
 Pending ask(int rank, core::Beat& beat, const std::shared_ptr<CollectiveWatch>& watch,
             const char* name, const Body& body) {
@@ -296,7 +296,7 @@ Pending Group::reduce_scatter_sum(at::Tensor part, at::Tensor whole, const char*
              [&] { return process_group_->_reduce_scatter_base(part, whole); });
 }
 
-// The numbers of rows are copies: Gloo moves out of them.
+// The row counts are copied, since Gloo moves out of them.
 Pending Group::all_to_all(at::Tensor received, at::Tensor sent, std::vector<std::int64_t> receive,
                           std::vector<std::int64_t> send, const char* name) {
   if (!process_group_) {

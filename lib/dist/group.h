@@ -34,8 +34,8 @@ class FakeNetwork;
 // host share. kAuto: shared memory if all ranks of the group are on one host.
 enum class CpuExchange { kAuto, kGloo, kShm };
 
-// Timeout for other ranks, in collectives too. No limit if the launcher watches heartbeats: it
-// detects hangs (--hang-timeout), and waiting for a rank that still sends them is no fault.
+// Timeout for other ranks, also in collectives. No limit if the launcher watches heartbeats: it
+// detects hangs (--hang-timeout), and a rank that still sends heartbeats may take its time.
 std::chrono::milliseconds patience_for_peers(const core::WorkerEnv& env);
 
 // A running collective. wait() returns when this rank may use the tensor; on a device, when work
@@ -125,8 +125,8 @@ class Group {
   void end(const char* name);
   void shut_down();  // without a barrier, which was made before
 
-  // Reports through the store that this rank was asked to stop, if `own`, and reads the other
-  // ranks' reports, without waiting. Returns true if any rank has reported it.
+  // Reports through the store that this rank has received a stop request, if `own`, and reads the
+  // reports of other ranks without waiting. Returns true if any rank has received one.
   bool stop_was_heard(bool own);
 
   // Opens a key-value board of the job's ranks on a separate connection; null with one rank. `name`

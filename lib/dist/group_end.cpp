@@ -51,7 +51,7 @@ void Group::shut_down() {
     thread.join();
   } else {
     core::warn("the communicator was not shut down within {} s", kShutDownLimit.count());
-    thread.detach();  // the process ends with it
+    thread.detach();  // it ends with the process
   }
 }
 

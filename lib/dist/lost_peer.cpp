@@ -18,7 +18,7 @@ void throw_lost(int rank, const std::string& what, const std::string& cause) {
 
 void throw_lost(int rank, const std::string& what, const std::exception& cause) {
   throw_thread_refusal(fmt::format("rank {}", rank), cause);
-  if (says_out_of_memory(cause.what())) {  // NCCL says it in the last of its lines
+  if (says_out_of_memory(cause.what())) {  // NCCL's last line has the cause
     throw core::OutOfMemoryError(
         fmt::format("rank {}", rank),
         fmt::format("{} not completed: memory ran out ({})", what, cause.what()), kLessMemory);

@@ -11,7 +11,7 @@ namespace scaletrain::dist {
 
 using core::Axis;
 
-// The order of these is the same on all ranks: each waits in a group for the other members.
+// All ranks create the groups in the same order, as each creation waits for the other members.
 Mesh::Mesh(Group& world, const core::MeshPlan& plan)
     : world_(world), plan_(plan), rank_(world.rank()) {
   if (plan.world_size() != world.world_size()) {
@@ -63,9 +63,9 @@ Group& Mesh::open(const std::vector<int>& ranks, const std::string& name) {
   return *more_.back();
 }
 
-// A replica's part of the views of several replicas may have had no group so far. Of those that end
-// here each has members in several replicas; all ranks come to them in the order of their members,
-// and to those that have the same experts behind these.
+// Members of a group that spanned several replicas may not have a group within their replica yet.
+// All ranks open these in the order of their members, and those of ranks with the same experts
+// last.
 void Mesh::part_replicas() {
   open_once(in_copy({Axis::kReplica}), "replica axis in the copy");
   open_once(in_copy(core::kDataAxes), "data in the copy");

@@ -62,9 +62,9 @@ class Mesh {
 
   // Decouples the model replicas: they no longer wait for each other's collectives. Each becomes an
   // independent job whose ranks are the world; a group over several replicas keeps only its members
-  // in this replica. Coordinates and the plan stay. Every rank calls it at once, with no collective
-  // under way. Groups over several replicas that were obtained before then contain this rank
-  // alone.
+  // in this replica. Coordinates and the plan stay. All ranks call it at the same time, with no
+  // collective running. Groups over several replicas that were obtained before then contain this
+  // rank alone.
   void part_replicas();
 
   // Shuts the communicators down, the world's last, after a barrier of all ranks; no collective may

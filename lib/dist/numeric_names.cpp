@@ -4,8 +4,8 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-// The dynamic linker binds a library's call to the program's own definition first; the linker
-// exports it because libtorch_cpu asks for the name.
+// The dynamic linker resolves a library's call to the program's own definition first. The linker
+// exports the definition because libtorch_cpu needs the symbol.
 extern "C" __attribute__((visibility("default"))) int getnameinfo(
     const sockaddr* address, socklen_t address_bytes, char* host, socklen_t host_bytes,
     char* service, socklen_t service_bytes, int flags) {

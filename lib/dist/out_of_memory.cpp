@@ -11,12 +11,12 @@
 namespace scaletrain::dist {
 namespace {
 
-// As they stand in LibTorch 2.11, cuDNN 9 and NCCL 2.28.
+// Texts of LibTorch 2.11, cuDNN 9 and NCCL 2.28.
 constexpr std::array<std::string_view, 12> kPhrases{
     "can't allocate memory",       // LibTorch on a CPU
     "C10 Out of Memory",           // LibTorch on a CPU
     "CUDA out of memory",          // LibTorch's allocator of device memory
-    "CUDA error: out of memory",   // pinned memory, and what cudaMalloc gives to others
+    "CUDA error: out of memory",   // pinned memory, and cudaMalloc outside of LibTorch
     "CUDA_ERROR_OUT_OF_MEMORY",    // the driver
     "CUBLAS_STATUS_ALLOC_FAILED",  // its workspace
     "CUSOLVER_STATUS_ALLOC_FAILED",

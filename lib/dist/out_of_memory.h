@@ -13,7 +13,8 @@ inline constexpr const char* kLessMemory =
     "make /batch/per_device smaller and /batch/accumulate larger, or set \"recompute\": \"all\"; "
     "`scaletrain bench memory RECIPE` shows what each saves";
 
-// `message`: the whole of an exception's what(). True where device, pinned or host memory ran out.
+// True if `message`, the complete what() of an exception, reports that device, pinned or host
+// memory ran out.
 bool says_out_of_memory(std::string_view message);
 
 // An exception's text, that of LibTorch's without its C++ stack.

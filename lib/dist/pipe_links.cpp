@@ -15,8 +15,8 @@ namespace {
 
 using core::Axis;
 
-// In memory one behind the other, with a version of their own: Gloo counts a device's tensor that
-// it sends as changed, which autograd may have saved.
+// Returns the elements as one contiguous tensor with a version counter of its own: Gloo marks a
+// device tensor that it sends as modified, and autograd may have saved the original.
 at::Tensor elements_of(const at::Tensor& tensor) {
   if (!tensor.is_non_overlapping_and_dense()) {
     throw core::InternalError("pipeline", "a tensor with gaps is sent");
@@ -24,13 +24,13 @@ at::Tensor elements_of(const at::Tensor& tensor) {
   return tensor.variable_data().as_strided({tensor.numel()}, {1});
 }
 
-// Pipeline groups of which this rank is an end.
+// Pipeline groups in which this rank is one of the two ends.
 struct Ends {
   std::array<Group*, 2> activations{};  // previous rank to this one, this one to the next
   std::array<Group*, 2> gradients{};    // next rank to this one, this one to the previous
 };
 
-// All ranks of a pipeline open them from its first place to its last.
+// All ranks of a pipeline open their groups from the first stage to the last.
 Ends open_ends(Mesh& mesh) {
   const std::vector<int> ranks = mesh.plan().group(mesh.rank(), {Axis::kPipe});
   const auto count = static_cast<int>(ranks.size());

@@ -7,7 +7,7 @@
 
 namespace scaletrain::dist {
 
-// All ranks of a ring open its connections from the first place to the last.
+// All ranks of a ring open its connections from the first position to the last.
 Ring open_ring(Mesh& mesh, core::Axis axis) {
   const std::vector<int> ranks = mesh.plan().group(mesh.rank(), {axis});
   const auto places = static_cast<int>(ranks.size());

@@ -41,7 +41,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const core::WorkerEnv& env,
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
   options.isServer = hosts_store(env);
-  options.waitWorkers = false;  // agree() names who is missing, the store does not
+  options.waitWorkers = false;  // agree() names the missing ranks, which the store does not
   options.timeout = timeout;
   if (options.isServer) options.masterListenFd = env.store_fd;
   try {
@@ -76,7 +76,7 @@ void await_connected(c10d::Store& store, const core::WorkerEnv& env) {
   for (int rank = 1; rank < env.world_size; ++rank) keys.push_back(connected_key(rank));
   try {
     store.wait(keys, kLimit);
-  } catch (const c10::DistStoreError&) {  // a rank was lost: the next collective says so
+  } catch (const c10::DistStoreError&) {  // a rank was lost: the next collective reports it
   }
 }
 

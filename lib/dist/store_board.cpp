@@ -23,7 +23,7 @@ class StoreBoard : public core::Board {
   std::string get(const std::string& key) override {
     std::string text;
     use([&] {
-      // get() alone would wait until there is something.
+      // get() would block until the key exists.
       if (store_->check({key})) text = store_->get_to_str(key);
     });
     return text;

@@ -1,5 +1,5 @@
-// A process group's backend whose collectives are listened to, whoever asks for them: the Reducer
-// talks to the backend itself.
+// Process-group backend that reports every collective, also those of c10d's Reducer, which calls
+// the backend directly.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class CollectiveListener {
   virtual const char* enter(const char* kind) = 0;
   // Group and bytes of that collective; called after enter() while a trace is recorded.
   virtual void describe(const std::string& /*group*/, std::int64_t /*bytes*/) {}
-  // It is under way.
+  // It is in progress.
   virtual void started(const char* name, c10::intrusive_ptr<c10d::Work> work) = 0;
 };
 

@@ -92,7 +92,8 @@ void check_tokenizer(const std::optional<KnownTokenizer>& ours, const format::We
       "\"allow_other\": [\"tokenizer\"] in /model/weights");
 }
 
-// A vocabulary of another size has other tokens; a head of other classes starts anew.
+// A vocabulary of another size has other tokens; a head with another number of classes is
+// initialised anew.
 void compare_sizes(const recipe::Model& model, const KnownOfWeights& known,
                    Differences& differences) {
   const auto size = [&](const char* key) -> std::optional<std::int64_t> {

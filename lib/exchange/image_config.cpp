@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// timm's own, where a config leaves them out.
+// timm's defaults for missing keys
 constexpr double kCropPct = 0.875;
 constexpr std::int64_t kClasses = 1000, kImageSize = 224;
 
@@ -41,7 +41,7 @@ void take_channels(const ForeignConfig& config, const std::string& key, const ch
   normalize[ours] = {values.front(), values[values.size() / 2], values.back()};
 }
 
-// timm's may have three channels where the model takes one: those of the weights that it came from.
+// timm's config may have three channels for a model with one: those of its pretrained weights.
 std::int64_t input_size(const ForeignConfig& config, std::int64_t channels) {
   if (!config.has("input_size")) return kImageSize;
   const json& size = config.object().at("input_size");

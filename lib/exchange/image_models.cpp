@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 3> kConvNexts{"convnext_tiny", "convnext_
                                                      "convnext_base"};
 constexpr std::array<std::string_view, 2> kMobileNets{"mobilenet_v3_small", "mobilenet_v3_large"};
 
-// timm's stem of 4 changes what follows where it is not 4.
+// In timm, another stem size changes later stages too.
 constexpr std::int64_t kConvNextPatch = 4;
 // Channels of the first convolutions of timm's deep stem.
 constexpr std::int64_t kStemWidth = 32;
@@ -80,7 +80,7 @@ ordered_json convnext_args(const recipe::Model& model) {
   return {{"ls_init_value", model.number("layer_scale")}};
 }
 
-// Keys of ours for arguments of timm; those for training alone are left aside.
+// Converts arguments of timm to our keys; arguments that affect only training are ignored.
 void take_args(const ForeignConfig& args, const std::map<std::string, std::string>& ours,
                const std::set<std::string>& others, json& model) {
   static const std::set<std::string> aside{

@@ -31,14 +31,15 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostConfigBytes = 32 << 20, kMostTokenizerBytes = 256 << 20;
 constexpr const char* kTokenizerFile = "tokenizer.json";
-// Placeholder names of the recipe's data, so that the error of a run that opens it says why.
+// Placeholder names of the recipe's data, so that the error of a run that opens them explains
+// itself.
 constexpr const char* kNoShard = "imported-without-data-000000.tar";
 constexpr const char* kCardFile = "imported-without-data.tokens.json";
 // Names of the classification layer's weight in timm's and torchvision's models.
 constexpr std::array<const char*, 4> kHeads{"fc.weight", "head.weight", "head.fc.weight",
                                             "classifier.3.weight"};
 
-// nullopt where it is not there.
+// Returns the text of a file beside the weights; nullopt if there is none.
 std::optional<std::string> read_beside(const format::WeightSet& weights, const char* name,
                                        std::int64_t most_bytes) {
   const fs::path path = weights.files().files.front().parent_path() / name;
@@ -50,7 +51,7 @@ std::string beside(const format::WeightSet& weights, const char* name) {
   return (weights.files().files.front().parent_path() / name).string();
 }
 
-// The tensor of that name, or of that name with what wrappers put in front; nullptr without one.
+// Returns the tensor of that name, also with a wrapper's prefix; nullptr if there is none.
 const format::WeightTensor* find_wrapped(const format::WeightSet& weights, const char* name) {
   if (const format::WeightTensor* const tensor = weights.find(name)) return tensor;
   for (const format::WeightTensor& tensor : weights.tensors()) {
@@ -72,7 +73,7 @@ Described named_model(const std::string& name, bool is_language_model,
   return found;
 }
 
-// A recipe around a model: it says how to compute with it, not what it learned from.
+// Returns a recipe for the model: how to compute with it, not how it was trained.
 json recipe_of(Described described, const fs::path& out, bool is_language_model) {
   json recipe = {
       {"name", "imported"}, {"steps", 1}, {"optimizer", {{"name", "adamw"}, {"lr", 0.001}}}};

@@ -26,7 +26,7 @@ json read_known(const fs::path& file) {
                               file.string());
 }
 
-// A member of an object; null where it is missing.
+// Returns a member of an object; null if it is missing.
 json member_of(const json& object, const char* key) {
   if (!object.is_object()) return {};
   const auto found = object.find(key);
@@ -72,7 +72,7 @@ void take_recipe(const json& recipe, KnownOfWeights& known) {
   known.crop = resized == 0 ? 1 : share_of(size.get<double>(), resized.get<double>());
 }
 
-// The keys of a model, or {} where it is none of ours: what loads it says why.
+// Returns the keys of a model, or {} for other kinds of models; loading reports the reason.
 template <class Describe>
 json model_or_nothing(const Describe& describe) {
   try {
@@ -118,8 +118,8 @@ void take_hugging_face(json config, const std::string& place, KnownOfWeights& kn
   known.model.erase("dropout");
 }
 
-// recipe.json of a checkpoint, or beside an export's files, where classes.json is too: a person may
-// keep a recipe beside weights that it is not of. nullopt where there is none.
+// Returns recipe.json of a checkpoint, or beside an export's files if classes.json is there too: a
+// user may keep an unrelated recipe beside weights. nullopt if there is none.
 std::optional<fs::path> recipe_of_weights(const format::WeightFiles& files) {
   if (files.checkpoint) return *files.checkpoint / format::kRecipeFile;
   if (files.files.empty()) return std::nullopt;

@@ -78,7 +78,7 @@ ordered_json llama_config(const recipe::Model& model, std::int64_t hidden) {
           {"tie_word_embeddings", model.flag("tied")}};
 }
 
-// As its files have it: a recipe's capacity_factor is for training alone.
+// As in Hugging Face's files; a recipe's capacity_factor is for training only.
 ordered_json mixtral_config(const recipe::Model& model, const format::WeightSet& weights) {
   if (model.number("router_bias_rate") > 0) {
     throw core::UsageError("--to huggingface",
@@ -125,9 +125,8 @@ json describe_gpt2(const ForeignConfig& config) {
           {"dropout", dropout}};
 }
 
-// How rotary positions are stretched, by the older name where both are there, as transformers
-// reads them; `rope` is what newer versions call "rope_parameters" and
-// older ones "rope_scaling".
+// Scaling of rotary positions. The older name wins if both are present, as in transformers; `rope`
+// is called "rope_parameters" in newer and "rope_scaling" in older versions.
 void describe_rope(const ForeignConfig& config, double theta, json& model) {
   const ForeignConfig rope =
       config.inner(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
@@ -215,7 +214,7 @@ ordered_json language_config(const recipe::Recipe& recipe, const format::WeightS
                                        model.name),
                            "export it as timm, torchvision, pt or safetensors");
   }
-  // Its own defaults are numbers of another vocabulary.
+  // transformers' defaults are numbers in another vocabulary.
   config["bos_token_id"] = end_of_text ? ordered_json(*end_of_text) : ordered_json();
   config["eos_token_id"] = config["bos_token_id"];
   config["dtype"] = torch_name(dtype);

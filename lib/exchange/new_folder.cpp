@@ -26,7 +26,7 @@ bool is_exported(std::string_view name) {
          std::any_of(format::kTokenizerFiles.begin(), format::kTokenizerFiles.end(), is_it);
 }
 
-// Somebody's other files are not lost by a mistyped path.
+// Protects a user's other files from a mistyped path.
 void check_replaceable(const fs::path& out) {
   if (core::type_at(out) != fs::file_type::directory) {
     throw core::UsageError(out.string(), "is there already, and is no folder", "name a new one");

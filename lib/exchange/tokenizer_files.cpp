@@ -30,7 +30,7 @@ std::string read(const fs::path& path) {
   return core::read_file(path, kMostBytes, core::ExitCode::kData);
 }
 
-// The text of an added token of a tokenizer.json; nullopt where there is none.
+// Returns the text of an added token of a tokenizer.json; nullopt if there is none.
 std::optional<std::string> text_of(const json& tokenizer, std::int64_t token) {
   const auto added_tokens = tokenizer.find("added_tokens");
   if (added_tokens == tokenizer.end()) return std::nullopt;
@@ -97,7 +97,8 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
     result.files = {{"vocab.json", read(*file)}, {"merges.txt", read(merges)}};
   } else if (file->extension() == ".json") {
     std::string text = read(*file);
-    // Tokenizer configurations beside the file go first; a minimal one is written without them.
+    // Existing tokenizer configurations beside the file are copied; without them a minimal one is
+    // written.
     for (const char* const name : format::kTokenizerFiles) {
       const fs::path beside = file->parent_path() / name;
       const bool is_vocabulary = beside.extension() == ".model" ||

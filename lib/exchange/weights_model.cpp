@@ -45,7 +45,7 @@ bool has_text(const json& object, const char* key, const std::string& text) {
   return found != object.end() && found->is_string() && *found == text;
 }
 
-// The keys of a model that `config` describes; null where it is of another kind.
+// Returns the model keys that `config` describes; null if it is of another kind.
 json described_by_config(json config, const std::string& name, const std::string& place) {
   if (!has_text(config, "model_type", name)) return {};
   for (const char* const drop : {"embd_pdrop", "attn_pdrop", "resid_pdrop"}) config.erase(drop);

@@ -1,6 +1,6 @@
-// A table of all numbers would miss the caches with each of them, and be made anew whenever it
-// grows. Sorted into groups by their upper bits first, in one pass over the memory, they need a
-// small table a group.
+// One hash table of all numbers would miss the caches at each access and be rebuilt whenever it
+// grows. Numbers are therefore first sorted into groups by their upper bits, in one pass over
+// memory, and each group needs only a small table.
 #include "lib/format/all_different.h"
 
 #include <algorithm>

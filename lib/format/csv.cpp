@@ -28,7 +28,7 @@ std::optional<CsvRow> CsvReader::next() {
     do {
       row.fields.push_back(field());
     } while (take(separator_));
-    const bool returned = take('\r');  // alone it ends a line too
+    const bool returned = take('\r');  // a single CR also ends a line
     if (!take('\n') && !returned && at_ < text_.size()) {
       refuse_line(place_, line_, "text after a closing quote", "write \"\" for a quote in quotes");
     }

@@ -16,8 +16,8 @@ using Json = nlohmann::json;
 
 constexpr const char* kDamagedJson = "the file is damaged or was changed by hand: use another copy";
 
-// Looks for what the parser takes and a file must not have. A pass of its own: the parser's own
-// callback takes a time that grows with the square of the keys of an object.
+// Checks for JSON that the parser accepts and a file must not have. A separate pass, since the
+// parser's own callback takes time quadratic in the number of keys.
 class Check : public nlohmann::json_sax<Json> {
  public:
   explicit Check(std::string place) : place_(std::move(place)) {}
@@ -47,7 +47,7 @@ class Check : public nlohmann::json_sax<Json> {
   }
   bool start_array(std::size_t /*elements*/) override { return enter(); }
   bool end_array() override { return leave(); }
-  // The parser says it again.
+  // The parser reports it again.
   bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
     return false;

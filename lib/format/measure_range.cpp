@@ -19,7 +19,8 @@ std::string MeasureRange::text() const {
 }
 
 MeasureRange measure_range(std::string_view measure) {
-  const std::string_view name = measure.substr(measure.rfind('/') + 1);  // all of it without one
+  // The whole name if there is no slash.
+  const std::string_view name = measure.substr(measure.rfind('/') + 1);
   for (const recipe::TaskRow& task : recipe::tasks()) {
     const recipe::Measure* const known = task.measure(name);
     if (known == nullptr) continue;

@@ -6,7 +6,7 @@
 namespace scaletrain::format {
 namespace {
 
-// NaN and the infinities have all bits of the exponent; only an infinity has nothing below them.
+// NaN and infinities have all exponent bits set; only an infinity has no fraction bits.
 template <class Word>
 bool is_wrong(Word word, Word exponent, NotFinite what) {
   if ((word & exponent) != exponent) return false;

@@ -8,7 +8,7 @@
 
 namespace scaletrain::local_sgd {
 
-// A resume gives all replicas the optimizer state of rank 0's.
+// After a resume all replicas have the optimizer state of rank 0's replica.
 AsyncReplicas::AsyncReplicas(LocalSgdOptions options,
                              const std::vector<units::NamedParameter>& parameters,
                              const Fragments& fragments, dist::Mesh& mesh)

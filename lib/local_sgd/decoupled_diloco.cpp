@@ -34,8 +34,8 @@ void DecoupledDiloco::decouple(std::int64_t steps, const std::function<std::stri
 
 bool DecoupledDiloco::knows_stop() { return client_->stop_requested() || client_->has_sent_stop(); }
 
-// One rank of a replica learns of a stop before another: ranks of a replica follow a stop that they
-// have agreed on, or that ended a synchronization of all of them.
+// One rank of a replica may learn of a stop before another: the ranks follow a stop that they have
+// agreed on, or that has ended a synchronization of all of them.
 bool DecoupledDiloco::before_step(core::StopReason& stop) {
   const bool is_one_rank = mesh_.world().world_size() == 1;
   const bool is_requested =

@@ -124,7 +124,7 @@ void DilocoClient::leave(std::optional<std::chrono::milliseconds> limit) {
   }
 }
 
-// After the deadline it gives up the replicas that rank 0 waits for; then the coordinator answers.
+// After the deadline it drops the replicas that rank 0 waits for; then the coordinator answers.
 dist::HubMessage DilocoClient::receive() {
   const core::SteadyTime since = core::now();
   for (;;) {

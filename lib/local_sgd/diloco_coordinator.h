@@ -44,11 +44,11 @@ class DilocoCoordinator : public dist::HubRules {
 
  private:
   struct Rank {
-    bool is_active = true;                           // sends further messages
-    bool has_left = false;                           // in an orderly way
-    std::optional<dist::HubMessage> part = {};       // part whose mean it waits for
-    std::optional<std::int64_t> synchronizes = {};   // step of its kSynchronize
-    std::optional<std::int64_t> stop = {};           // step that it has sent with kStop
+    bool is_active = true;                          // sends further messages
+    bool has_left = false;                          // has left at its end, as opposed to being lost
+    std::optional<dist::HubMessage> part = {};      // part whose mean it waits for
+    std::optional<std::int64_t> synchronizes = {};  // step of its kSynchronize
+    std::optional<std::int64_t> stop = {};          // step that it has sent with kStop
     std::optional<std::int64_t> reads_request = {};  // number of the request that it waits for
     bool waits_for_states = false, waits_for_all = false;
   };

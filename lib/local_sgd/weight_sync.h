@@ -96,7 +96,8 @@ class WeightSync : public Replicas {
     std::optional<Sum> sum = {};           // under way, with overlap
   };
   using Parts = std::vector<Part*>;
-  // Shows the launcher and the time ledger that a decoupled replica waits: no collective does.
+  // Shows the launcher and the time ledger that a decoupled replica is waiting, as there is no
+  // collective that would show it.
   class Waiting {
    public:
     explicit Waiting(core::Beat& beat) : beat_(beat) { beat_.enter(core::Phase::kWaiting); }

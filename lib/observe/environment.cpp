@@ -48,7 +48,8 @@ std::string commit_or_nothing(const std::string& text) {
   return digits && (line.size() == 40 || line.size() == 64) ? line : "";
 }
 
-// The folder with HEAD: ".git" itself, or what a ".git" file of a worktree or submodule names.
+// Returns the folder with HEAD: ".git" itself, or the folder that a worktree's or submodule's
+// ".git" file names.
 std::filesystem::path git_folder(const std::filesystem::path& dot_git) {
   if (std::error_code ignored; !std::filesystem::is_regular_file(dot_git, ignored)) return dot_git;
   constexpr std::string_view kGitDir = "gitdir: ";

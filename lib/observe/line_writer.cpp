@@ -41,7 +41,7 @@ void LineWriter::open_file() {
   fd_ = std::move(fd);
 }
 
-// The name may be gone, or another file's that somebody put there.
+// The file may have been removed, or replaced by another one.
 void LineWriter::keep_file() {
   struct stat held = {}, named = {};
   const bool is_there = stat(file_.c_str(), &named) == 0;
@@ -67,7 +67,7 @@ void LineWriter::append(std::string line) {
   while (!rest.empty()) {
     const ssize_t written = ::write(fd_.get(), rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {  // also behind a part: a full disk and a limit take what they can
+    if (written <= 0) {  // also after a partial write: a full disk and a limit accept a part
       report(errno);
       break;
     }

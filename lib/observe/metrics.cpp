@@ -20,8 +20,8 @@ nlohmann::ordered_json by_row(const core::RowSeconds& seconds) {
 
 }  // namespace
 
-// nlohmann's dump writes doubles so that they read back to the same bits, and null for what is not
-// finite.
+// nlohmann's dump writes doubles so that they read back bit for bit, and null for non-finite
+// values.
 std::string to_json_line(const TrainRecord& record, double time) {
   nlohmann::ordered_json line{
       {"event", "train"},      {"attempt", record.attempt}, {"step", record.step},

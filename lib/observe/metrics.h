@@ -85,7 +85,7 @@ struct StragglerRecord {
   Straggler slow;
 };
 
-// {"event":"lost_replica", ...}: the others go on without it
+// {"event":"lost_replica", ...}: the others continue without it
 struct LostReplicaRecord {
   int attempt = 0;
   std::int64_t step = 0;  // rank 0's step

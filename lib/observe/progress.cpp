@@ -26,7 +26,7 @@ Progress::~Progress() {
   try {
     draw();
     offer(fd_, "\n", kLineWaitMs);
-  } catch (const std::exception&) {  // out of memory for a line: nothing to report it with
+  } catch (const std::exception&) {  // out of memory for a line: it cannot be reported either
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int kNarrowestBar = 10;
 
 struct Field {
-  int rank;  // the highest goes first on a narrow terminal
+  int rank;  // on a narrow terminal the highest rank is dropped first
   std::string text;
 };
 

@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kConsequence = "the run goes on without that picture";
 
-// Not synced: training does not wait for the disk. Readers see the whole file or none.
+// Not synced, as training must not wait for the disk. Readers see the complete file or none.
 void replace_file(const fs::path& file, std::string_view bytes) {
   core::Disk& disk = core::system_disk();
   disk.make_folders(file.parent_path());

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, kRunRows> kLabels{
     "forward",   "backward",   "exposed communication",
     "optimizer", "evaluation", "checkpoint stall",
     "other",     "restart",    "lost work"};
-// Rows of a step: what is done again when a step is.
+// Rows of a step: this time is spent again when a step is repeated.
 constexpr std::array kStepRows{TimeRow::kDataWait, TimeRow::kHostToDevice,  TimeRow::kForward,
                                TimeRow::kBackward, TimeRow::kCommunication, TimeRow::kOptimizer};
 
@@ -163,7 +163,7 @@ class AttemptSums {
   core::RowSeconds steps_{};  // of the steps that count
 };
 
-// Moves the start of an attempt to `row`: what its ledger began with, and the time before that.
+// Moves the start of an attempt to `row`: the start-up in its ledger, and the time before that.
 void add_start(const Attempt& attempt, std::size_t row, RunTimes& times) {
   const double before_s = attempt.intervals.empty()
                               ? attempt.end() - attempt.begin()

@@ -9,8 +9,8 @@ namespace scaletrain::observe {
 // PASSWORD, PASSWD, CREDENTIAL or JWT as a part, or AWS_ in front.
 bool is_secret(const std::string& name);
 
-// `argument` without user, password and query of a URL, and without the value of NAME=VALUE where
-// is_secret(NAME); "***" stands for what was there.
+// Returns `argument` with the user, password and query of a URL, and the value of NAME=VALUE with a
+// secret NAME, replaced by "***".
 std::string without_secrets(const std::string& argument);
 
 }  // namespace scaletrain::observe

@@ -122,7 +122,7 @@ const std::array<Remedy, 9> remedies{
                                "save more often (checkpoint.every, or \"auto\")");
       }}}};
 
-// Part of the optimizer's time that is no cause: every step needs an update.
+// Share of the optimizer's time that is normal: every step needs an update.
 constexpr double kUsualOptimizer = 0.2;
 
 bool is_cause(const RunTimes& times, std::size_t row) {

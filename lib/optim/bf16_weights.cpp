@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kLowerHalf = 1 << 16;  // numbers that the lower half of an fp32 holds
 
-// Takes the memory of `tensor` and of all its views, or gives them `bytes` of it.
+// Releases the memory of `tensor` and all its views, or allocates `bytes` of it.
 void set_memory(const at::Tensor& tensor, std::size_t bytes) {
   c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
   storage->set_data_ptr_noswap(storage->allocator()->allocate(bytes));
@@ -75,7 +75,7 @@ class Bf16Weights : public Optimizer {
  private:
   struct Entry {
     NamedParameter parameter;
-    at::Tensor wide;  // fp32, with memory during a step alone
+    at::Tensor wide;  // fp32, allocated during a step only
     at::Tensor lost;  // bf16, of Kahan summation
     std::size_t bytes;
   };

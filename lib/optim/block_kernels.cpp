@@ -25,20 +25,20 @@ using vectors::store;
 constexpr int kDecades = 7;
 constexpr int kZeroWithSigns = 127;
 
-// code_values() as arithmetic. Sizes count from 0, the value 0: of those in decade e,
-// the places from `first` = 2^e (twice that without signs, less one) to `last`, the size `a` has
-// place floor(a * factor + offset).
+// code_values() as arithmetic. Magnitudes are numbered from 0, which is the value 0. In decade e,
+// with the numbers from `first` = 2^e (with signs; twice that, less one, without) to `last`,
+// magnitude `a` has the number floor(a * factor + offset).
 struct Decades {
   std::array<float, 256> values{};
   Floats factor{}, offset{}, last{};        // index: decade
-  std::array<float, kDecades - 1> above{};  // a decade from the one below it
+  std::array<float, kDecades - 1> above{};  // index of each decade above the previous one
   float above_zero = 0, above_last = 0;  // between 0 and the next value, and between the last two
 
   explicit Decades(bool has_signs) {
     const std::vector<float> sorted = code_values(has_signs);
     std::copy(sorted.begin(), sorted.end(), values.begin());
     const float* const sizes = sorted.data() + (has_signs ? kZeroWithSigns : 0);
-    const int largest = has_signs ? 128 : 255;  // the place of 1
+    const int largest = has_signs ? 128 : 255;  // number of the value 1
     const int shift = has_signs ? 0 : 1;
     const auto between = [&](int place) {
       return static_cast<float>((static_cast<double>(sizes[place - 1]) + sizes[place]) / 2);
@@ -65,8 +65,8 @@ const Decades& decades(bool has_signs) {
   return x < 0.0F ? -x : x;
 }
 
-// a * b + c, rounded once: the compiler contracts nothing here, so that all instruction sets round
-// alike.
+// a * b + c, rounded once. The compiler must not contract other expressions, so that all
+// instruction sets round alike.
 [[gnu::always_inline, gnu::target("avx2,fma")]] inline Floats fma(Floats a, Floats b, Floats c) {
   return _mm256_fmadd_ps(a, b, c);
 }
@@ -100,7 +100,7 @@ template <bool kSigns>
 
 using Values = std::array<float, kCodeBlock>;
 
-// The block's numbers, and zeros behind them.
+// Values of the block, padded with zeros.
 [[gnu::always_inline, gnu::target("avx2,fma")]] inline Values block_of(const float* values,
                                                                        std::int64_t count) {
   alignas(32) Values block;

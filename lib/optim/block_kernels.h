@@ -6,7 +6,7 @@
 
 namespace scaletrain::optim {
 
-// The elements of a parameter in one block: `count` of them, at most kCodeBlock.
+// Elements of a parameter in one block: `count` of them, at most kCodeBlock.
 struct BlockStep {
   std::int64_t count;
   float* parameter;

@@ -12,9 +12,8 @@
 #include "lib/optim/block_codes.h"
 #include "lib/optim/block_kernels.h"
 
-// Intrinsics throughout: loops left to the compiler came out several times slower
-// (docs/lab/performance.md). A function that is inlined needs the target of the one that it goes
-// into.
+// Uses intrinsics throughout: loops left to the compiler were several times slower
+// (docs/lab/performance.md). An inlined function needs the same target as its caller.
 #define SCALETRAIN_AVX512 gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
 
 namespace scaletrain::optim {
@@ -27,10 +26,11 @@ constexpr std::int64_t kBytes = 64;  // codes in a register
 
 // Tables of code_values() for registers of 64 bytes.
 //
-// Decoding: byte b of the value of each code. Encoding: sizes count from 0, the value 0, and lie in
-// rows: 0, the seven decades, 1. Each row begins above a bound, and a power of two and the next
-// have at most one bound between them, so that a size's exponent and one comparison give its row.
-// In its row a size `a` has place floor(a * factor + offset), at most `last`.
+// Decoding: byte b of the value of each code. Encoding: magnitudes are numbered from 0, which is
+// the value 0, and belong to rows: 0, the seven decades, 1. Each row begins above a bound. Between
+// a power of two and the next there is at most one bound, so that a magnitude's exponent and one
+// comparison give its row. In a row, magnitude `a` has the number floor(a * factor + offset), at
+// most `last`.
 struct alignas(64) WideCodes {
   static constexpr int kExponents = 32;  // 2^-31 to 1
 
@@ -52,7 +52,7 @@ struct alignas(64) WideCodes {
 
  private:
   void set_rows(const float* sizes, bool has_signs) {
-    const int largest = has_signs ? 128 : 255;  // the place of 1
+    const int largest = has_signs ? 128 : 255;  // number of the value 1
     const int shift = has_signs ? 0 : 1;
     std::vector<float> bounds;
     const auto add_bound = [&](int place) {
@@ -106,8 +106,8 @@ struct ByteOfCodes {
   }
 };
 
-// Where code i of 64 has to be, so that unpacking its value's bytes within each quarter of a
-// register, and then pairs of them, leaves the values in their order.
+// Order of the 64 codes in which unpacking their bytes within each quarter of a register, and then
+// pairs of them, yields the values in order.
 struct alignas(64) UnpackOrder {
   std::array<std::uint8_t, kBytes> from{};
   constexpr UnpackOrder() {
@@ -148,7 +148,7 @@ template <bool kSigns>
   }
 }
 
-// `most`: the largest of the block's sizes lies in one of its lanes.
+// `most`: one lane has the largest magnitude of the block.
 template <bool kSigns>
 [[gnu::always_inline, SCALETRAIN_AVX512]] inline void encode(const WideBlock& block, __m512 most,
                                                              const CodedBlock& coded) {
@@ -168,7 +168,7 @@ template <bool kSigns>
   for (std::int64_t i = 0; i < kCodeBlock; i += kWide) {
     const __m512 x = _mm512_load_ps(block.data() + i);
     const __m512 size = _mm512_mul_ps(_mm512_abs_ps(x), share);
-    // NaN becomes the lowest: of two, the second is taken where one is none.
+    // NaN becomes the lowest value: max returns its second operand if one is NaN.
     const __m512 a = _mm512_min_ps(_mm512_max_ps(size, lowest), highest);
     const __m512i exponent = _mm512_srli_epi32(_mm512_castps_si512(a), 23);  // its low 5 bits count
     const __m512 bound = _mm512_permutex2var_ps(above0, exponent, above1);
@@ -193,10 +193,11 @@ template <bool kSigns>
 
 // `largest` in each lane, where `values` has a larger size there.
 [[gnu::always_inline, SCALETRAIN_AVX512]] inline __m512 larger(__m512 values, __m512 largest) {
-  return _mm512_max_ps(_mm512_abs_ps(values), largest);  // the second of the two beside a NaN
+  // Max returns the second operand if one is NaN.
+  return _mm512_max_ps(_mm512_abs_ps(values), largest);
 }
 
-// A copy of what a block of fewer than kCodeBlock numbers has, with zeros behind it.
+// Copy of a block of fewer than kCodeBlock values, padded with zeros.
 class Padded {
  public:
   explicit Padded(const BlockStep& step) : step_(step) {

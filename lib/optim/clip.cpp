@@ -28,7 +28,7 @@ at::Tensor unit_norms(const at::Tensor& tensor) {
   return at::linalg_vector_norm(tensor, 2, inside, /*keepdim=*/true);
 }
 
-// The units of a part of a parameter, numbered from `first` on among those of all parameters.
+// Units of a part of a parameter; `first` is its first unit's number among those of all parameters.
 struct UnitRange {
   const units::NamedParameter* part;
   std::int64_t first, units, unit_elements;

@@ -20,13 +20,14 @@
 namespace scaletrain::optim {
 namespace {
 
-// In the layout of `tensor`; pinned where that lies on a device, so that copies need no detour.
+// Returns a host tensor in the layout of `tensor`; pinned for a device tensor, so that copies need
+// no staging buffer.
 at::Tensor twin_of(const at::Tensor& tensor) {
   const bool pinned = !tensor.device().is_cpu();
   return at::empty_like(tensor.detach(), tensor.options().device(at::kCPU).pinned_memory(pinned));
 }
 
-// Records an event after all that is queued on `device` so far; none if nothing is queued.
+// Records an event after all work queued on `device`; nullopt if nothing is queued.
 std::optional<c10::Event> event_on(at::Device device) {
   if (device.is_cpu()) return std::nullopt;
   c10::Event event(device.type());
@@ -124,7 +125,7 @@ std::vector<Portion> divide(const std::vector<NamedParameter>& parameters, std::
   return portions;
 }
 
-// A thread that does one thing at a time for who owns it.
+// A thread that runs one task of its owner at a time.
 class Beside {
  public:
   Beside() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
@@ -158,7 +159,7 @@ class Beside {
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::function<void()> task_;  // empty: there is nothing to do
+  std::function<void()> task_;  // empty: no task
   std::jthread thread_;         // the last: it is joined first
 };
 
@@ -277,7 +278,7 @@ class HostOptimizer : public Optimizer {
     }
   }
 
-  // Once: from then on the weights are changed here alone.
+  // Called once; from then on only this object changes the weights.
   void take_weights() {
     if (std::exchange(has_weights_, true)) return;
     for (const Portion& portion : portions_) portion.take_weights();
@@ -287,14 +288,14 @@ class HostOptimizer : public Optimizer {
     }
   }
 
-  // Goes last, since its memory is under the state's tensors. Null: the state is in memory.
+  // Destroyed last, since the state's tensors use its memory. Null: the state is in memory.
   std::unique_ptr<StateFile> file_;
   std::vector<Portion> portions_;
   std::map<std::string, at::Tensor> leaders_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> numbers_;  // and what follows each
+  std::vector<std::pair<at::Tensor, at::Tensor>> numbers_;  // pairs of (source, destination)
   bool has_weights_ = false;
   std::exception_ptr error_;        // thrown by an asynchronous update
-  std::unique_ptr<Beside> beside_;  // goes first
+  std::unique_ptr<Beside> beside_;  // destroyed first
 };
 
 }  // namespace

@@ -77,7 +77,7 @@ void append_blocks(const at::Tensor& dense, std::vector<Block>& blocks) {
 }
 
 double squared_norm_on_cpu(const std::vector<at::Tensor>& gradients) {
-  std::vector<at::Tensor> owners;  // keep what had to be made for the blocks
+  std::vector<at::Tensor> owners;  // keep the tensors that the blocks refer to
   std::vector<Block> blocks;
   double in_double = 0;
   owners.reserve(gradients.size());
@@ -114,7 +114,7 @@ at::Tensor squared_norm(const std::vector<at::Tensor>& gradients) {
   if (gradients.front().is_cpu()) {
     return at::empty({}, at::kDouble).fill_(squared_norm_on_cpu(gradients));
   }
-  // The foreach kernel adds up in the type that it is asked for.
+  // The foreach kernel sums in the requested dtype.
   const at::Tensor norms = at::stack(at::_foreach_norm(gradients, 2, at::kDouble));
   return at::dot(norms, norms);
 }

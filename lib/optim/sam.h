@@ -1,6 +1,7 @@
 // Sharpness-aware minimisation (Foret et al., Sharpness-Aware Minimization for Efficiently
-// Improving Generalization, 2021, equation 2; adaptive: Kwon et al., ASAM, 2021, equation 7): a
-// step takes its gradients where the loss is about the highest within a radius of the weights.
+// Improving Generalization, 2021, equation 2; adaptive: Kwon et al., ASAM, 2021, equation 7): each
+// step uses the gradient at the point, within a radius of the weights, where the loss is
+// approximately highest.
 #pragma once
 
 #include <ATen/core/Tensor.h>

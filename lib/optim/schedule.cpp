@@ -14,7 +14,8 @@ struct Schedule::Impl {
   std::int64_t warmup_steps = 0;
   double warmup_from = 0;
   bool warmup_is_exponential = false;
-  std::int64_t period = 1;  // the decay moves every so many steps, counted from the first of all
+  // Interval in steps at which the decay changes, counted from the first step.
+  std::int64_t period = 1;
   std::int64_t last_decay_step = std::numeric_limits<std::int64_t>::max();
   Decay decay;
 

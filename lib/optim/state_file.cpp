@@ -27,7 +27,7 @@ constexpr std::size_t kPage = core::kAsyncUnit;
 
 std::size_t round_up(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// A file without a name; where the file system makes none, one whose name is taken away.
+// Opens an unnamed file; on a file system without such files, one whose name is removed at once.
 core::Descriptor open_nameless(const std::filesystem::path& folder) {
   core::Descriptor fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (fd || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
@@ -49,7 +49,7 @@ StateFile::StateFile(const std::filesystem::path& folder, core::AsyncFile::Way w
 }
 
 StateFile::~StateFile() {
-  file_.reset();  // waits for what is under way in the buffers
+  file_.reset();  // waits for transfers in the buffers
   for (const Portion& portion : portions_) {
     if (portion.mapping != nullptr) ::munmap(portion.mapping, portion.bytes);
   }
@@ -93,7 +93,7 @@ void StateFile::reserve(std::size_t bytes) const {
   }
 }
 
-// The one that was used first.
+// Returns the least recently used buffer.
 std::span<std::byte> StateFile::take_buffer(Portion& portion) {
   portion.buffer = std::exchange(next_buffer_, (next_buffer_ + 1) % kBuffers);
   Buffer& buffer = buffers_.at(portion.buffer);

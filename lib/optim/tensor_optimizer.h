@@ -1,5 +1,5 @@
-// Base of optimizers that update parameters one by one, since they look at a tensor's shape or keep
-// state of another shape.
+// Base of optimizers that update parameters one by one, since their update depends on the tensor's
+// shape or their state has another shape.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,11 +13,11 @@
 
 namespace scaletrain::optim {
 
-// A parameter in one step; the tensors have its shape but for the states.
+// One parameter in one step. The tensors have the parameter's shape, except the states.
 struct TensorStep {
-  const at::Tensor& parameter;  // to be changed in place
-  const at::Tensor& gradient;   // in update() zeros where the step is left out; stays as it is
-  const std::vector<at::Tensor>& states;  // in the order of MakeStates, to be changed in place
+  const at::Tensor& parameter;  // changed in place
+  const at::Tensor& gradient;   // not changed in place; zeros in update() if the step is skipped
+  const std::vector<at::Tensor>& states;  // in the order of MakeStates, changed in place
   const at::Tensor& number;               // step count from 1: a 0-dim double on their device
   std::int64_t tried = 0;                 // step count on the host, including skipped steps
   double lr = 0;
@@ -47,11 +47,11 @@ class TensorOptimizer : public Optimizer {
   TensorOptimizer(const recipe::Optimizer& config, const std::vector<NamedParameter>& parameters,
                   const MakeStates& make_states);
 
-  // Changes a parameter and its states; where a step on a device is left out, they are put back
-  // afterwards.
+  // Updates a parameter and its states; if the step is skipped on a device, the old values are
+  // restored afterwards.
   virtual void update(const TensorStep& one) = 0;
 
-  // Does all that a step does in one pass over the memory of a CPU. False: not of this parameter.
+  // Updates the parameter with a fused kernel; returns false if there is none for this parameter.
   virtual bool update_at_once(const TensorStep& /*one*/) { return false; }
 
   // True if the host can read `found_inf` without a wait: then a skipped step does nothing and

@@ -58,7 +58,8 @@ class Tile {
   const Tensor& values() const { return values_; }
 
  private:
-  // Returns true at masked pairs, [batch or 1, 1, 1, queries, keys]; undefined: no mask.
+  // Returns a mask that is true for hidden pairs, [batch or 1, 1, 1, queries, keys]; undefined: no
+  // mask.
   Tensor hidden(const Visible& visible) const {
     Tensor hidden;
     if (visible.causal) {
@@ -118,8 +119,8 @@ void attend(const Tensor& queries, const KeyBlock& block, const Visible& visible
                   const Mixed there = mixed.rows(first, count);
                   const Tensor before = tile.rows_of(mixed.sums);
                   const Tensor scores = tile.scores();
-                  // `before` is finite after the first block, so masked rows of this block give no
-                  // NaN.
+                  // `before` is finite after the first block, so fully masked rows of this block
+                  // cause no NaN.
                   const Tensor sums = at::logaddexp(before, scores.logsumexp(-1));
                   const Tensor weights = scores.sub_(sums.unsqueeze(-1)).exp_();
                   const Tensor added = weights.matmul(tile.values());

@@ -40,11 +40,12 @@ struct Sequences : torch::CustomClassHolder {
   const Tensor& documents_at(int place) const { return documents[static_cast<std::size_t>(place)]; }
 
   std::shared_ptr<dist::Ring> ring;
-  std::vector<Tensor> documents;  // [batch, tokens] for each place of the ring; or undefined
+  // [batch, tokens] for each rank of the ring; empty without documents.
+  std::vector<Tensor> documents;
 };
 
-// The pairs of this rank's queries and another rank's keys that are not masked: queries from
-// `first_query` on, and the first `keys` keys.
+// Unmasked pairs of this rank's queries and another rank's keys: queries from `first_query` on, and
+// the first `keys` keys.
 struct Pairs {
   std::int64_t first_query = 0, queries = 0, keys = 0;
   Visible visible = {};

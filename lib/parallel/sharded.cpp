@@ -174,8 +174,8 @@ void Sharded::prepare_backward(const at::Tensor& /*loss*/) {
 void Sharded::arrive(FlatBlock& block, std::size_t slot) {
   const at::NoGradGuard no_grad;
   if (!block.has_gradient(slot)) return;  // the first half has left it to the second
-  // In a first half gradients wait for the second half, so that one block of gradients exists at a
-  // time.
+  // In the first of two backward passes the gradients stay until the second one, so that only one
+  // block of gradients exists at a time.
   const bool is_narrow = block.parameters[slot].scalar_type() != block.plan.type;
   if (half_ == Half::kInputs && !is_narrow) return;
   if (half_ == Half::kWeights) {

@@ -35,7 +35,7 @@ class StageParallel : public Placement {
   core::GradientPeak gradient_peak(bool /*accumulates*/) const override {
     return mean_.gradient_peak();
   }
-  // Stages differ in their buckets, which follow from their parameters: nothing to save.
+  // The buckets follow from the parameters of each stage, so that there is nothing to save.
   BucketLayout layout() const override { return {}; }
 
  private:

@@ -1,4 +1,5 @@
-// Autocast: matrix products and convolutions in another type, sums and losses in fp32.
+// Mixed precision by autocast: matrix products and convolutions in a lower precision, sums and
+// losses in fp32.
 #pragma once
 
 #include <ATen/autocast_mode.h>
@@ -9,8 +10,8 @@
 
 namespace scaletrain::precision {
 
-// Autocast for the lifetime of a scope. The outermost one drops the copies of the parameters: the
-// next forward must see what the optimizer has written.
+// Enables autocast for a scope. The outermost scope drops the cached casts of the parameters at its
+// end, so that the next forward sees the optimizer's update.
 class AutocastScope {
  public:
   AutocastScope(at::DeviceType device, at::ScalarType type)
@@ -35,7 +36,7 @@ class AutocastScope {
   at::ScalarType old_type_;
 };
 
-// Forward and loss by autocast to one type.
+// Precision that runs forward and loss under autocast to one dtype.
 class Autocast : public Precision {
  public:
   Autocast(at::DeviceType device, at::ScalarType type) : device_(device), type_(type) {}

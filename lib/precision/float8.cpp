@@ -18,16 +18,16 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double kLargestE4m3 = 448, kLargestE5m2 = 57344;
-constexpr double kLeastMagnitude = 1e-12;  // lower bound, for a tensor of zeros
-constexpr std::int64_t kMultiple = 16;     // required of the summed dimension
+constexpr double kLeastMagnitude = 1e-12;  // lower bound of the magnitude, for a tensor of zeros
+constexpr std::int64_t kMultiple = 16;     // the summed dimension must be a multiple of it
 
-// [rows, columns] with zeros behind, which change no sum.
+// Returns the matrix [rows, columns] padded with zeros, which do not change sums.
 at::Tensor padded(const at::Tensor& matrix) {
   const std::int64_t missing = (kMultiple - matrix.size(1) % kMultiple) % kMultiple;
   return missing == 0 ? matrix : at::constant_pad_nd(matrix, {0, missing});
 }
 
-// a [m, k] times b [n, k] transposed: [m, n].
+// Returns a [m, k] times the transpose of b [n, k]: [m, n].
 at::Tensor product(const at::Tensor& a, at::ScalarType a_format, const at::Tensor& b,
                    const Float8& how, bool fast) {
   if (how.simulated) {
@@ -46,7 +46,7 @@ class Float8Linear : public torch::autograd::Function<Float8Linear> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& weight, const Float8& how) {
-    // Autocast would turn the sums of what is simulated into bf16.
+    // Autocast would convert the simulated fp32 sums to bf16.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     context->save_for_backward({input, weight});
     context->saved_data["rowwise"] = how.scaling == Scaling::kRowwise;
@@ -96,7 +96,7 @@ Quantised quantise(const at::Tensor& matrix, at::ScalarType format, Scaling scal
 at::Tensor float8_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                          const Float8& how) {
   const at::Tensor rows = input.to(how.result), factors = weight.to(how.result);
-  // Without rows, as an expert may have it, there is no largest magnitude.
+  // An expert may have no rows, and then no largest magnitude.
   const at::Tensor output =
       rows.numel() > 0 ? Float8Linear::apply(rows, factors, how) : at::linear(rows, factors);
   return bias.defined() ? output + bias.to(how.result) : output;

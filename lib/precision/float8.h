@@ -1,11 +1,12 @@
-// Linear layers whose three products, forward and backward, take 8-bit floats: e4m3 for inputs and
-// weights, e5m2 for gradients (Micikevicius et al., FP8 Formats for Deep Learning, 2022, sections 3
-// and 4). Operands are scaled first so that their largest magnitude is the format's, by one
-// factor a tensor or by one for each row that is summed over: torchao's Float8Linear with dynamic
-// scaling, "tensorwise" and "rowwise".
+// fp8 linear layers: the three matrix products of forward and backward take 8-bit floats, e4m3 for
+// inputs and weights, e5m2 for gradients (Micikevicius et al., FP8 Formats for Deep Learning, 2022,
+// sections 3 and 4). Dynamic scaling first maps the largest magnitude of an operand to the largest
+// number of the format, with one factor per tensor or one per row: "tensorwise" and "rowwise" of
+// torchao's Float8Linear.
 //
-// e4m3 has 3 bits of fraction: a value is rounded by at most 2^-4 of itself, e5m2 by 2^-3; far
-// below the largest magnitude the step is 2^-9 / 448 and 2^-16 / 57,344 of that.
+// Rounding errors: e4m3 has 3 fraction bits and rounds by at most 2^-4 of a value, e5m2 by 2^-3.
+// Values far below the largest magnitude have a step of 2^-9 / 448 (e4m3) or 2^-16 / 57,344 (e5m2)
+// of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,12 +16,12 @@ namespace scaletrain::precision {
 enum class Scaling { kTensorwise, kRowwise };
 
 struct Quantised {
-  at::Tensor values;  // [rows, columns] of the format
-  at::Tensor scales;  // fp32, what the values are multiplied with: 0-dim, or [rows, 1]
+  at::Tensor values;  // [rows, columns] in the fp8 format
+  at::Tensor scales;  // fp32 factors that restore the values: 0-dim, or [rows, 1]
 };
 
-// `matrix` [rows, columns] in at::kFloat8_e4m3fn or at::kFloat8_e5m2. Non-finite values stay
-// non-finite.
+// Quantizes `matrix` [rows, columns] to at::kFloat8_e4m3fn or at::kFloat8_e5m2. Non-finite values
+// stay non-finite.
 Quantised quantise(const at::Tensor& matrix, at::ScalarType format, Scaling scaling);
 
 struct Float8 {
@@ -30,8 +31,8 @@ struct Float8 {
   bool simulated = false;
 };
 
-// As units::LinearProduct. Without `simulated` on a GPU of compute capability 8.9 alone, and with
-// `in` and `out` multiples of 16.
+// Linear layer as units::LinearProduct. Unless `simulated`, it needs a GPU of compute capability
+// 8.9 or higher, and `in` and `out` must be multiples of 16.
 at::Tensor float8_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                          const Float8& how);
 

@@ -13,7 +13,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr std::size_t kLongest = 60;  // bytes of a value that stands there whole
+constexpr std::size_t kLongest = 60;  // bytes of a value that is shown in full
 
 void forget_places(Source& source) {
   std::transform(source.shards.begin(), source.shards.end(), source.shards.begin(), core::tar_name);
@@ -23,7 +23,7 @@ void forget_places(Source& source) {
   std::for_each(source.sources.begin(), source.sources.end(), forget_places);
 }
 
-// Without what may differ.
+// The recipe without the keys that may differ between hosts.
 Recipe common_part(Recipe recipe) {
   const Data any;
   recipe.description.clear();
@@ -44,7 +44,7 @@ Recipe common_part(Recipe recipe) {
 }
 
 std::string shown(const Json& value) {
-  // In ASCII, so that it can be cut anywhere.
+  // ASCII only, so that it can be cut at any byte.
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() <= kLongest) return text;
   return fmt::format("{}... (digest {:016x})", text.substr(0, kLongest), core::xxh3_64(text));

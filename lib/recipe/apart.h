@@ -1,5 +1,6 @@
 // True if the replicas of a recipe's job are decoupled: after the start they share no collective,
-// meet only at rank 0's hub (lib/dist/hub/hub.h), and one may be lost alone.
+// communicate only through rank 0's hub (lib/dist/hub/hub.h), and the job survives the loss of a
+// replica.
 #pragma once
 
 namespace scaletrain::recipe {

@@ -18,7 +18,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// A model may learn any task that reads what its own does.
+// A model can be trained for any task with the same kind of input.
 void check_task(const Recipe& recipe, const Node& tree, Problems& problems) {
   const std::string& learned = recipe.model.row().task;
   if (task_of(recipe).reads == find_task(learned)->reads) return;
@@ -58,7 +58,7 @@ void check_context(const Recipe& recipe, const Node& tree, Problems& problems) {
   }
 }
 
-// In steps of which an epoch has more at first than later.
+// True if the schedule counts epochs, which have more steps during a batch ramp-up.
 bool counts_epochs(const Schedule& schedule) {
   const auto is_in_epochs = [](const std::optional<Duration>& duration) {
     return duration && duration->unit == Duration::Unit::kEpochs;
@@ -77,7 +77,7 @@ void check_ramp_of_steps(const Recipe& recipe, const Node& tree, Problems& probl
                R"(give the training's length in "epochs", or the schedule in steps)");
 }
 
-// If "device" is not known before the ranks start, they report it.
+// A device that is not known before the ranks start is checked by the ranks.
 void check_device(const Recipe& recipe, const Node& tree, Problems& problems) {
   const Precision& precision = recipe.precision;
   if (precision.name != "fp8" || recipe.device != "cpu" || precision.flag("simulate")) return;
@@ -92,7 +92,7 @@ void check_automatic_batch(const Recipe& recipe, const Node& tree, Problems& pro
                kEndOnCpu);
 }
 
-// A mistake at the root may be a section that is missing: then there is nothing to compare with.
+// A mistake at the root may be a missing section, which cannot be compared with others.
 bool has_optimizer(const Problems& problems) {
   return problems.none_at_root() && problems.none_under("/optimizer");
 }
@@ -142,14 +142,14 @@ struct Subject {
   Problems& problems;
 };
 
-// A check between keys. It runs if the sections that it reads have no mistakes by then: a follow-up
-// of a mistake that is reported already would only confuse.
+// A check between keys. It runs only if the sections that it reads have no mistakes yet: a
+// follow-up error would confuse.
 struct Check {
   std::vector<std::string_view> sections;
   void (*run)(const Subject& subject);
 };
 
-// Checks that read common sections, which are examined once, before the first of the checks.
+// Checks that read the same sections; these are examined once, before the group's first check.
 struct CheckGroup {
   std::vector<std::string_view> sections;
   std::vector<Check> checks;

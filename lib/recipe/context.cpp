@@ -18,7 +18,7 @@ constexpr std::int64_t kMostSharing = 1024;  // limit of /parallel/context
 
 bool can_share(const Row& row) { return row.has_rule(Rule::Kind::kContextRanksShare); }
 
-// Among them those of a worker of one's own.
+// Names of the models that support context parallelism, custom ones included.
 std::vector<std::string> models_that_share(const Model& model) {
   std::vector<std::string> names;
   for (const Row& row : model.catalog->models.rows) {

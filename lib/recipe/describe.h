@@ -1,4 +1,4 @@
-// The one description of a recipe: every key with its type, default, range and help.
+// Description of all recipe keys: type, default, range and help of each.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,11 @@
 
 namespace scaletrain::recipe {
 
-// A recipe with the defaults that are names from lists ("fp32") chosen.
+// Returns a recipe with its defaults, including those that are names in lists ("fp32").
 Recipe blank_recipe(CatalogPtr catalog = built_in_catalog());
 
-// The keys of `recipe`, bound to its members; `recipe` outlives the result and does not move.
+// Returns the keys of `recipe`, bound to its members; `recipe` must outlive the result and not
+// move.
 std::unique_ptr<Object> describe(Recipe& recipe);
 
 }  // namespace scaletrain::recipe

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kMostBatch = 1 << 20;
 
-// `Request`: one of the two.
+// `Request`: EvaluationRequest or PredictionRequest.
 template <typename Request>
 void add_common_flags(CLI::App& command, Request& asked) {
   command
@@ -57,7 +57,8 @@ void add_common_overrides(std::vector<std::string>& overrides, std::int64_t batc
   overrides.push_back(fmt::format("batch.per_device={}", batch));
 }
 
-// True if each sample of the task has one class: then correct predictions are counted.
+// True if each sample of the task has exactly one class, so that correct predictions can be
+// counted.
 bool has_one_class_each(const TaskRow& task) { return task.measure("top1") != nullptr; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Flags of `scaletrain eval` and `scaletrain predict`: declared once, for the launcher, which
-// checks them, and for the worker, which does the work.
+// Flags of `scaletrain eval` and `scaletrain predict`, shared by the launcher, which checks them,
+// and the worker, which runs the command.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,27 @@ namespace scaletrain::recipe {
 struct Recipe;
 
 struct EvaluationRequest {
-  std::string checkpoint;  // or a run's folder
+  std::string checkpoint;  // checkpoint or run folder
   std::string
-      weights{};  // lib/format/checkpoint/checkpoint_weights.h; "": the mean where there is one
-  std::vector<std::string> data{};  // shards, a folder or token files in place of the run's sets
-  std::string set{};        // "val", "test", or a name of data.extra; "": the first there is
-  std::string nproc = "1";  // ranks; the launcher's
-  std::int64_t batch = 0;   // samples of a rank at a time; 0: as the run
+      // Which weights (lib/format/checkpoint/checkpoint_weights.h); "": EMA weights if there are
+      // any.
+      weights{};
+  std::vector<std::string> data{};  // shards, a folder or token files instead of the run's data
+  std::string set{};        // "val", "test", or a name in data.extra; "": the first existing one
+  std::string nproc = "1";  // number of ranks; used by the launcher only
+  std::int64_t batch = 0;   // samples per rank at a time; 0: as in the run
   std::string device = "auto";
-  std::vector<std::string> overrides{};  // KEY=VALUE of the run's recipe
+  std::vector<std::string> overrides{};  // KEY=VALUE, changes of the run's recipe
   bool json = false;
-  std::string predictions{}, html{};  // files to write; "": none
-  std::string worker{};               // the program that does it; "": ours
+  std::string predictions{}, html{};  // output files; "": none
+  std::string worker{};               // program that runs the command; "": scaletrain-worker
 };
 
 struct PredictionRequest {
-  std::string checkpoint, weights{};  // as above
+  std::string checkpoint, weights{};  // as in EvaluationRequest
   std::vector<std::string> inputs{};  // images and folders, or shards
   std::int64_t top = 5;
-  std::string nproc = "1";  // as above
+  std::string nproc = "1";  // as in EvaluationRequest
   std::int64_t batch = 0;
   std::string device = "auto";
   bool csv = false, json = false;
@@ -42,19 +44,20 @@ struct PredictionRequest {
 void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked);
 void add_prediction_flags(CLI::App& command, PredictionRequest& asked);
 
-// The --set of a recipe that these amount to; `reads_tokens`: what /data/train is of.
+// Returns the --set values that these flags stand for; `reads_tokens`: the run's data are token
+// files.
 std::vector<std::string> overrides_of(const EvaluationRequest& asked, bool reads_tokens);
 std::vector<std::string> overrides_of(const PredictionRequest& asked);
 
-// "val", "test" or "extra/NAME": what `asked` means of the sets that `data` has. Throws
-// core::UsageError naming those.
+// Returns the set to evaluate, "val", "test" or "extra/NAME", chosen from those that `data` has.
+// Throws core::UsageError listing them.
 std::string set_of(const EvaluationRequest& asked, const Data& data);
 
-// Throws core::UsageError for a file that cannot be written of `task`, a row of tasks.def.
+// Throws core::UsageError for an output file that `task`, a row of tasks.def, cannot produce.
 void check_files(const EvaluationRequest& asked, const std::string& task);
 
-// Throws core::UsageError where the model of `checkpoint`, whose recipe is `stored`, does not give
-// each image one class.
+// Throws core::UsageError if the model of `checkpoint`, whose recipe is `stored`, does not assign
+// one class to each image.
 void check_labels_images(const std::string& checkpoint, const Recipe& stored);
 
 }  // namespace scaletrain::recipe

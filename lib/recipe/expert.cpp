@@ -14,7 +14,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// The models with experts, among them those of a worker of one's own.
+// Names of the models with experts, custom ones included.
 std::vector<std::string> models_with_experts(const Model& model) {
   std::vector<std::string> names;
   for (const Row& row : model.catalog->models.rows) {

@@ -7,8 +7,8 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// Adds a problem where the model has no experts, or a number that so many ranks cannot share,
-// naming numbers that can, and for what does not go with it.
+// Adds a problem, with valid numbers, if the model has no experts or the ranks cannot divide them,
+// and for options that do not work with expert parallelism.
 void check_experts(const Recipe& recipe, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

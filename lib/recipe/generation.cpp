@@ -14,7 +14,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// CLI::Range takes what is not a number for one in range.
+// CLI::Range accepts text that is not a number.
 CLI::Validator number_up_to(double most) {
   return {[most](const std::string& text) {
             double value = -1;
@@ -39,7 +39,7 @@ std::vector<std::string> overrides_of(const Generation& asked) {
 void add_generation_flags(CLI::App& command, Generation& generation) {
   constexpr double kMostTemperature = 100;
   constexpr std::int64_t kMostTokens = 1'000'000;
-  constexpr std::int64_t kMostSeed = (std::int64_t{1} << 53) - 1;  // as a recipe's
+  constexpr std::int64_t kMostSeed = (std::int64_t{1} << 53) - 1;  // as in a recipe
   command
       .add_option("CHECKPOINT", generation.checkpoint,
                   "Checkpoint of a language model, run folder, or its `latest` or `best`.")

@@ -1,5 +1,5 @@
-// Flags of `scaletrain generate`: declared once, for the launcher, which checks them, and for the
-// worker, which does the work.
+// Flags of `scaletrain generate`, shared by the launcher, which checks them, and the worker, which
+// runs the command.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,30 @@
 namespace scaletrain::recipe {
 
 struct Generation {
-  std::string checkpoint;  // or a run's folder
+  std::string checkpoint;  // checkpoint or run folder
   std::string
-      weights;  // lib/format/checkpoint/checkpoint_weights.h; "": the mean where there is one
+      // Which weights (lib/format/checkpoint/checkpoint_weights.h); "": EMA weights if there are
+      // any.
+      weights;
   std::string prompt;
-  std::string prompts;       // a file with one in each line; "": there is one
-  std::int64_t samples = 1;  // texts of each
+  std::string prompts;       // file with one prompt per line; "": a single prompt
+  std::int64_t samples = 1;  // texts per prompt
   bool json = false;
-  std::string tokenizer;    // as data tokenize takes it; "": that of the run's token files
-  std::string end_of_text;  // the text of the token that ends a document; "": the tokenizer's own
+  // As --tokenizer of `data tokenize`; "": the tokenizer of the run's token files.
+  std::string tokenizer;
+  // Text of the token that ends a document; "": as the tokenizer defines it.
+  std::string end_of_text;
   double temperature = 1, top_p = 1;
   std::int64_t top_k = 0;
   std::int64_t seed = 0;
   std::int64_t max_tokens = 256;
-  std::string nproc = "1";  // ranks; the launcher's
+  std::string nproc = "1";  // number of ranks; used by the launcher only
   std::string device = "auto";
-  std::string precision;  // precisions.def; "": the run's
-  std::string worker;     // the program that does it; "": ours
+  std::string precision;  // a row of precisions.def; "": as in the run
+  std::string worker;     // program that runs the command; "": scaletrain-worker
 };
 
-// The --set of a recipe that it amounts to.
+// Returns the --set values that these flags stand for.
 std::vector<std::string> overrides_of(const Generation& asked);
 
 void add_generation_flags(CLI::App& command, Generation& generation);

@@ -57,7 +57,8 @@ bool mixes(const Recipe& recipe) {
   return recipe.mix && (recipe.mix->mixup > 0 || recipe.mix->cutmix > 0);
 }
 
-// An earlier group of that kind keeps its parameters from those behind it.
+// True if the last group changes nothing. An earlier group without changes does have an effect: its
+// parameters match no later group.
 bool changes_nothing(const std::vector<OptimizerGroup>& groups) {
   return !groups.empty() && groups.back().lr_scale == 1 && !groups.back().weight_decay;
 }

@@ -12,10 +12,10 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// One sentence for each, "recipe.json:17: /data/lanes: does nothing in the indexed order";
-// `origins` says which keys were written and where (key_origins, lib/recipe/load.h). A file with
-// every key, as `recipe show` and `checkpoint import` write it, means none of them in particular:
-// of such a recipe only what --set wrote is looked at.
+// Returns one sentence for each unused key: "recipe.json:17: /data/lanes: does nothing in the
+// indexed order". `origins` has the keys that were written, and where (key_origins,
+// lib/recipe/load.h). A file that has every key, as `recipe show` and `checkpoint import` write it,
+// is not meant key by key: then only keys from --set are examined.
 std::vector<std::string> idle_keys(const Recipe& recipe,
                                    const std::map<std::string, std::string>& origins);
 

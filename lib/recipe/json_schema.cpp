@@ -1,4 +1,4 @@
-// The JSON Schema of a recipe, as editors read it.
+// The JSON Schema of a recipe, for editors.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -27,8 +27,8 @@ void allow_null(Json& property) {
   }
 }
 
-// Makes `schema` one of a part of a recipe: no key is required, and null is allowed. The lists of
-// names and keys that an editor offers stay.
+// Turns `schema` into the schema of a partial recipe: no key is required, and null is allowed. The
+// lists of names and keys that an editor offers stay.
 void relax(Json& schema) {
   if (schema.is_array()) {
     for (Json& item : schema) relax(item);
@@ -38,8 +38,8 @@ void relax(Json& schema) {
   schema.erase("required");
   schema.erase("oneOf");
   if (schema.contains("if")) {
-    // Without a name the keys are those of the inherited one. With a name, null removes a key of
-    // the inherited one.
+    // Without a name, the keys of the inherited component are offered. With a name, null removes an
+    // inherited key.
     if (schema["if"].contains("not")) {
       schema["then"].erase("additionalProperties");
     } else if (schema["then"].contains("additionalProperties")) {
@@ -62,7 +62,7 @@ void relax(Json& schema) {
 std::string json_schema(const CatalogPtr& catalog) {
   Recipe recipe = blank_recipe(catalog);
   const Json complete = describe(recipe)->schema();
-  // Keys that a recipe with "extends" leaves out cannot be known here.
+  // A recipe with "extends" may omit keys, so none is required here.
   Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"},
               {"title", "A recipe of scaletrain"},
               {"allowComments", true},

@@ -37,8 +37,8 @@ std::string read_recipe_file(const fs::path& path, const std::string& place) {
   }
 }
 
-// The tree of `text` on top of those that it extends. `files` are the files being read, each
-// extended by the one before; `keys` describes the tree.
+// Returns the JSON tree of `text` merged on top of the files that it extends. `files`: files being
+// read, each extended by the one before. `keys`: the keys of a recipe.
 Node read_tree(const std::string& text, const std::string& name, const Object& keys,
                std::vector<std::string>& files) {
   auto source = std::make_shared<SourceText>();
@@ -73,7 +73,8 @@ Node read_tree(const std::string& text, const std::string& name, const Object& k
   return base;
 }
 
-// Catalog of the recipe's worker. A value that is no path is reported when all keys are read.
+// Returns the catalog of the recipe's worker. A worker that is not a path is reported later, when
+// all keys are read.
 CatalogPtr catalog_for(const Node& tree) {
   const Node* const worker = tree.member("worker");
   const std::string* const path = worker == nullptr ? nullptr : worker->text();
@@ -86,7 +87,7 @@ CatalogPtr catalog_for(const Node& tree) {
                           "name a worker program, here or by --worker PATH");
 }
 
-// The file's name without ".json", with what a run's name cannot have replaced.
+// Returns the file's name without ".json", with characters that a run's name cannot have replaced.
 std::string name_of_file(const std::string& file) {
   std::string name = fs::path(file).stem().string();
   for (char& c : name) {
@@ -129,7 +130,7 @@ Json plain_json(const Node& node) {
   return {};
 }
 
-// The tree of a recipe's file with `overrides`.
+// Returns the tree of a recipe file with `overrides` applied.
 Node written_tree(const fs::path& path, const std::vector<std::string>& overrides) {
   std::vector<std::string> files;
   Recipe blank = blank_recipe();
@@ -139,7 +140,7 @@ Node written_tree(const fs::path& path, const std::vector<std::string>& override
   return tree;
 }
 
-// Before the checks between keys, which compare it.
+// Called before the checks between keys, which compare the sequence length.
 void fill_in_context(Recipe& recipe, const Problems& problems) {
   if (!problems.none_at_root() || !problems.none_under("/model")) return;
   if (reads_tokens(recipe.model) && recipe.data.context == 0) {
@@ -147,7 +148,7 @@ void fill_in_context(Recipe& recipe, const Problems& problems) {
   }
 }
 
-// The defaults that follow from something else.
+// Fills in the defaults that depend on other keys.
 void fill_in(Recipe& recipe, const std::string& file) {
   if (recipe.name.empty()) recipe.name = name_of_file(file);
   recipe.task = task_of(recipe).name;
@@ -172,8 +173,8 @@ std::string folder_that_is_not_utf8(const Source& source) {
   return "";
 }
 
-// A run's recipe is JSON, which cannot hold such a path as it is. The names of files that a pattern
-// finds, and of the working directory, may be any bytes.
+// A run stores its recipe as JSON, which must be UTF-8, while file names and the working directory
+// may have any bytes.
 void refuse_paths_that_are_not_utf8(const Recipe& recipe) {
   const auto check = [](const std::string& pointer, const std::string& path) {
     if (core::is_utf8(path)) return;

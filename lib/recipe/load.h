@@ -1,4 +1,5 @@
-// Loads a typed recipe from JSON: comments, extends, overrides, defaults, all mistakes at once.
+// Loads a typed recipe from JSON: comments, "extends", --set overrides and defaults. All mistakes
+// are reported at once.
 #pragma once
 
 #include <filesystem>
@@ -15,56 +16,57 @@ namespace scaletrain::recipe {
 
 // Reads a recipe file, follows "extends" (RFC 7396 merge), applies `overrides` ("optimizer.lr=0.1":
 // the value is JSON, otherwise text), fills defaults, makes paths absolute against the working
-// directory. Throws core::RecipeError whose text lists every mistake, one "file:line: /pointer:
-// found" with its remedy each.
+// directory. Throws core::RecipeError that lists every mistake as "file:line: /pointer: found" with
+// its remedy.
 //
-// The model is one of `catalog`; without it of the recipe's worker, which is then looked at:
-// core::UsageError for what cannot be a worker or its registry (lib/recipe/catalog/registry.h).
+// `catalog` has the known models; without it, those of the recipe's worker are read. Throws
+// core::UsageError if the worker or its registry (lib/recipe/catalog/registry.h) is invalid.
 Recipe load_recipe(const std::filesystem::path& path,
                    const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 
-// Takes text; `name` stands for the file: in messages, for "extends", as the default name.
+// Like load_recipe() for a recipe in memory; `name` replaces the file name in messages, for
+// "extends" and as the default run name.
 Recipe parse_recipe(const std::string& text, const std::string& name,
                     const std::vector<std::string>& overrides = {}, CatalogPtr catalog = nullptr);
 
-// The recipe with every key and default, as stored in a run (recipe.json); parse_recipe reads it
-// back to an equal recipe.
+// Returns the recipe with every key and default, as a run stores it (recipe.json). parse_recipe()
+// reads it back to an equal recipe.
 std::string to_json(const Recipe& recipe);
 
-// JSON pointers of the keys whose values differ between two recipes, sorted; what a resume
-// compares.
+// Returns the JSON pointers of the keys whose values differ, sorted. A resume compares recipes with
+// it.
 std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b);
 
-// Returns the place where each key was written: JSON pointer -> "recipe.json:17" (that of a base
-// where it extends one) or "--set optimizer.lr". A list is one key; a key that is left to its
-// default is not there. Throws as load_recipe does for what is not JSON.
+// Returns the place where each key was written: JSON pointer -> "recipe.json:17" (of the base
+// recipe if the key is inherited) or "--set optimizer.lr". A list counts as one key; keys at their
+// defaults are absent. Throws like load_recipe() for invalid JSON.
 std::map<std::string, std::string> key_origins(const std::filesystem::path& path,
                                                const std::vector<std::string>& overrides = {});
 
-// The keys of a recipe with `overrides` as they were written, before any check and without
-// defaults. Throws as key_origins does.
+// Returns the keys of a recipe with `overrides` as they were written, unchecked and without
+// defaults. Throws like key_origins().
 nlohmann::ordered_json written_keys(const std::filesystem::path& path,
                                     const std::vector<std::string>& overrides = {});
 
-// The keys that --set takes, "optimizer.lr", each with its help; those of a thing chosen by name (a
-// model's own) are not among them.
+// Returns the keys that --set accepts ("optimizer.lr") with their help, without the keys of single
+// components, such as one model's.
 std::vector<std::pair<std::string, std::string>> settable_keys();
 
-// The values that `key` ("optimizer.name") may have, each with its help; empty for numbers, paths
-// and unknown keys.
+// Returns the values of `key` ("optimizer.name") with their help; empty for numbers, paths and
+// unknown keys.
 NamedValues values_of_key(const std::string& key);
 
-// Every key that differing_keys may name, as "optimizer.lr", and those of the objects above them;
-// those of every thing chosen by name are among them.
+// Returns every key that differing_keys() may name ("optimizer.lr"), their parent objects, and the
+// keys of all components.
 std::vector<std::string> all_keys(const CatalogPtr& catalog = built_in_catalog());
 
-// The JSON Schema (draft 7, which editors know) of a recipe.
+// Returns the JSON Schema (draft 7, which editors support) of a recipe.
 std::string json_schema(const CatalogPtr& catalog = built_in_catalog());
 
-// The Markdown reference of all keys: docs/reference/recipe.md is this text.
+// Returns the text of docs/reference/recipe.md: all keys in Markdown.
 std::string markdown_reference(const CatalogPtr& catalog = built_in_catalog());
 
-// The Markdown page of all models: docs/reference/models.md is this text.
+// Returns the text of docs/reference/models.md: all models in Markdown.
 std::string markdown_models();
 
 }  // namespace scaletrain::recipe

@@ -11,7 +11,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-constexpr int kOverrideOrder = 1 << 20;  // after every file
+constexpr int kOverrideOrder = 1 << 20;  // after all files
 
 std::vector<std::string> split_at_dots(const std::string& path) {
   std::vector<std::string> result;
@@ -24,8 +24,8 @@ std::vector<std::string> split_at_dots(const std::string& path) {
   }
 }
 
-// The value of a --set: JSON, otherwise text. Lists, objects and quoted texts are meant as JSON, so
-// their mistakes are reported rather than taken as text.
+// Returns the value of a --set: JSON if it is valid JSON, otherwise text. Text that starts like a
+// list, object or string must be valid JSON, so that mistakes in it are reported.
 Node parse_value(const std::string& text, const std::shared_ptr<const SourceText>& source) {
   const bool is_meant_as_json =
       !text.empty() && (text[0] == '{' || text[0] == '[' || text[0] == '"');
@@ -43,14 +43,14 @@ Node parse_value(const std::string& text, const std::shared_ptr<const SourceText
   return node;
 }
 
-// A text that is short for an object becomes that object.
+// Expands a text that is short for an object.
 void write_out(Node& node, const Type* type) {
   if (node.text() == nullptr || type == nullptr || type->short_for().empty()) return;
   Node name = node;
   node.value = Node::Object{{type->short_for(), std::move(name)}};
 }
 
-// Takes out of `members` what `name` excludes, but for what `kept` says beside it.
+// Removes the members that `name` excludes, except the ones in `kept`.
 void erase_excluded(Node::Object& members, const std::string& name, const Object* object,
                     const Node::Object& kept) {
   const Group* const group = object == nullptr ? nullptr : object->group(name);
@@ -71,7 +71,7 @@ void merge_as(Node& base, Node patch, const Type* type) {
     return;
   }
   write_out(base, type);
-  // An object that replaces something else must lose its nulls too.
+  // Nulls must also be removed from an object that replaces another kind of value.
   if (base.object() == nullptr) base.value = Node::Object();
   auto& members = std::get<Node::Object>(base.value);
   auto& changes = std::get<Node::Object>(patch.value);
@@ -86,13 +86,13 @@ void merge_as(Node& base, Node patch, const Type* type) {
       merge_as(members[name], std::move(value), type_of(object, name));
     }
   }
-  // A key that is missing in the merged object is missing in the file that was named.
+  // An error about a missing key names the file that the user gave.
   base.source = patch.source;
   base.line = patch.line;
   base.key_line = patch.key_line;
 }
 
-// The members of `node`, which becomes an object where it is none.
+// Returns the members of `node`, which becomes an object if it is none.
 Node::Object& as_object(Node& node, const Type* type,
                         const std::shared_ptr<const SourceText>& source, const std::string& key) {
   write_out(node, type);

@@ -1,4 +1,4 @@
-// Recipes on top of recipes: "extends" and --set.
+// Merges recipes: "extends" and --set.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace scaletrain::recipe {
 
-// In both, `keys` describes the tree: a text that is short for an object becomes that object where
-// a key below it is set, and a key takes the place of those that it excludes.
+// `keys` describes the recipe's keys in both functions. A text that is short for an object is
+// expanded before a key below it is set, and a key replaces the keys that it excludes.
 
-// `patch` on top of `base` as RFC 7396 says: objects are merged, null removes, all else replaces.
+// Merges `patch` into `base` as in RFC 7396 (JSON Merge Patch): objects are merged, null removes,
+// anything else replaces.
 void merge(Node& base, Node patch, const Object& keys);
 
-// Puts the values of "optimizer.lr=0.1" into `tree`, one after the other. Throws core::RecipeError
-// ("--set KEY") for a text without
-// "=", and for lists and objects that are not JSON; unknown keys are left to the reading.
+// Sets the values of "optimizer.lr=0.1" in `tree`, one after the other. Throws core::RecipeError
+// ("--set KEY") for a text without "=", and for lists and objects that are not JSON; unknown keys
+// are reported when the tree is read.
 void apply_overrides(Node& tree, const std::vector<std::string>& overrides, const Object& keys);
 
 }  // namespace scaletrain::recipe

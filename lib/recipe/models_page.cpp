@@ -1,4 +1,4 @@
-// docs/reference/models.md: every model with where it comes from.
+// Writes docs/reference/models.md: every model with its source.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

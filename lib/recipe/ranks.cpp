@@ -14,7 +14,7 @@ namespace scaletrain::recipe {
 
 int ranks_of_copy(const Recipe& recipe) {
   const core::MeshSizes mesh = recipe.parallel.mesh();
-  // Experts lie on several copies of all else.
+  // The experts are distributed over several replicas of the other layers.
   const int replicas = mesh.replica.value_or(std::max(1, mesh.expert / mesh.shard));
   return mesh.pipe * replicas * mesh.shard * mesh.context * mesh.tensor;
 }

@@ -1,4 +1,4 @@
-// A recipe on the ranks of a job: how many it needs, and the one place where its batch is planned.
+// Number of ranks that a recipe needs, and its batch plan for a number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// Returns the least number of ranks that hold the model: those of one copy, or of as many copies as
-// hold the experts together.
+// Returns the smallest number of ranks that can hold the model: those of one replica, or of the
+// replicas that share the experts.
 int ranks_of_copy(const Recipe& recipe);
 
-// Returns the batch of `ranks` ranks, of which the data coordinates (lib/core/plan/mesh_plan.h)
-// share it. Throws core::RecipeError where the mesh, the batch, its micro-batches in a pipeline or
-// the lanes of a streamed order do not go into them.
+// Returns the batch plan for `ranks` ranks. Throws core::RecipeError if they do not fit the mesh
+// (lib/core/plan/mesh_plan.h), the global batch, the micro-batches of a pipeline or the lanes of a
+// streamed order.
 BatchPlan plan_batch(const Recipe& recipe, int ranks);
 
-// Returns the numbers of samples, ascending, of which micro-steps of `readers` data coordinates can
-// make up the global batch of `recipe`, whose per_device is "auto": those that it can train on.
-// Throws core::RecipeError where there is none.
+// Returns the micro-batch sizes, ascending, that can make up the global batch of `recipe`, whose
+// per_device is "auto", with `readers` data-parallel ranks. Throws core::RecipeError if there is
+// none.
 std::vector<std::int64_t> batch_candidates(const Recipe& recipe, int readers);
 
 }  // namespace scaletrain::recipe

@@ -33,7 +33,7 @@ prints the recipe with every default.
 
 constexpr const char* kTableHead = "\n| key | value | default | meaning |\n|---|---|---|---|\n";
 
-// A part of the page: the keys that are `prefix` or below it, without those of a longer prefix.
+// A part of the page: the keys at `prefix` and below, except those of a longer prefix.
 struct Part {
   const char* prefix;
   const char* heading;
@@ -97,7 +97,7 @@ bool is_below(const std::string& key, const std::string& prefix) {
   return prefix.empty() || key == prefix || key.starts_with(prefix + ".");
 }
 
-// The index in kParts of the longest prefix of `key`.
+// Returns the index in kParts of the longest prefix of `key`.
 std::size_t part_of(const std::string& key) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < kParts.size(); ++i) {
@@ -128,7 +128,7 @@ std::string help_with_values(const Field& field) {
   return text;
 }
 
-// The rows of one table each, by the index in kParts.
+// Table rows of each part, by the index in kParts.
 using Tables = std::array<std::string, kParts.size()>;
 
 void add_rows(const Object& keys, const std::string& prefix, Tables& tables,

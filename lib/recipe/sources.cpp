@@ -20,7 +20,7 @@ constexpr std::size_t kMostNamed = 10;
 
 enum class Kind { kFile, kFolder, kEither };
 
-// Why `path` is not a readable file or folder; "" when it is.
+// Returns why `path` is not a readable file or folder; "" if it is.
 std::string fault(const std::string& path, Kind kind) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), R_OK) != 0) {

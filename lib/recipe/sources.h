@@ -1,4 +1,4 @@
-// The files that a recipe names, and whether they are there, asked before anything is started.
+// Checks that the files of a recipe exist, before anything is started.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// Throws core::DataError that names the model's file, the shards and folders that cannot be read:
-// the first of them where there are many. URLs are left to the workers.
+// Throws core::DataError naming the model's file, the shards and the folders that cannot be read;
+// of many shards, the first. URLs are checked by the workers.
 void check_sources(const Recipe& recipe);
 
-// Checks /model/weights when a run begins: a resumed run does not read them.
+// Checks /model/weights of a new run; a resumed run does not read them.
 void check_weights(const Recipe& recipe);
 
 }  // namespace scaletrain::recipe

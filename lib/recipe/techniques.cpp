@@ -19,7 +19,7 @@ Technique bf16() { return {"bf16", {"precision=bf16"}}; }
 
 Technique recompute_all() { return {"recompute all", {"recompute=null", "recompute=all"}}; }
 
-// `ordinal`: "2nd" of 2.
+// `ordinal`: "2nd" for every second unit.
 Technique recompute_every(int units, const char* ordinal) {
   return {fmt::format("recompute every {}", ordinal),
           {"recompute=null", fmt::format("recompute.every={}", units)}};
@@ -29,7 +29,7 @@ bool divides(std::int64_t times, const Batch& batch) {
   return !batch.is_automatic() && batch.per_device % times == 0;
 }
 
-// Keeps the global batch, with micro-batches `times` as small.
+// Divides the micro-batch by `times` and keeps the global batch by gradient accumulation.
 Technique accumulate(const Batch& batch, std::int64_t times) {
   Technique result{fmt::format("accumulate x{}", times),
                    {fmt::format("batch.per_device={}", batch.per_device / times)}};
@@ -48,7 +48,7 @@ Technique chunks(const Recipe& recipe) {
 
 Technique offload_optimizer() { return {"offload optimizer", {"offload.optimizer=true"}}; }
 
-// All `ranks` data coordinates hold the model together.
+// Shards the model over all `ranks` data-parallel ranks.
 Technique shard(const char* level, int ranks) {
   return {fmt::format("shard {}", level),
           {"parallel.replica=null", fmt::format("parallel.shard={}", ranks),

@@ -18,7 +18,7 @@ namespace {
 
 bool is_share(const Rule& rule) { return rule.kind == Rule::Kind::kTensorRanksShare; }
 
-// The models that can be cut, among them those of a worker of one's own.
+// Names of the models that support tensor parallelism, custom ones included.
 std::vector<std::string> models_with_shares(const Model& model) {
   std::vector<std::string> names;
   for (const Row& row : model.catalog->models.rows) {
@@ -61,7 +61,7 @@ void check_shares(const Recipe& recipe, const Node& place, Problems& problems) {
   }
 }
 
-// Tokens of a sample, 0: not known here.
+// Returns the tokens of a sample; 0: not known here.
 std::int64_t tokens_of_sample(const Recipe& recipe) {
   if (reads_tokens(recipe.model)) return recipe.data.context;
   if (!recipe.model.options.contains("patch_size") || !recipe.model.options.contains("pool")) {

@@ -7,8 +7,8 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// Adds a problem for each number of the model that so many ranks cannot share, naming those that
-// could, and for what does not go with parts of layers.
+// Adds a problem, with valid numbers, if the size of /parallel/tensor does not divide the model's
+// heads and features, and for options that do not work with tensor parallelism.
 void check_tensor(const Recipe& recipe, const Node& tree, Problems& problems);
 
 }  // namespace scaletrain::recipe

@@ -14,7 +14,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// "" where there is none.
+// Returns what is wrong with the name; "" if nothing is.
 std::string mistake_in(const std::string& name) {
   constexpr std::string_view kEmaOf = "ema:";
   if (name == "model" || name == "ema" || name == "swa") return "";

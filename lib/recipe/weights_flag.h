@@ -1,4 +1,4 @@
-// --weights: which of a checkpoint's weights a command takes.
+// The flag --weights, which selects the trained or the averaged weights of a checkpoint.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace scaletrain::recipe {
 
-// `weights` becomes what format::weights_file takes.
+// Adds the flag; `weights` is set to an argument for format::weights_file().
 void add_weights_flag(CLI::App& command, std::string& weights);
 
 }  // namespace scaletrain::recipe

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Report = std::function<void(const std::string&)>;
 
-// One save, and who has something of it.
+// A save, and the nodes that hold files of it.
 struct Whole {
   format::Manifest manifest;
   std::map<Peer*, HeldSave> holders;
@@ -30,7 +30,8 @@ std::string text_of(const core::Error& error) {
   return fmt::format("{}: {}", error.place(), error.found());
 }
 
-// Newest first. Whole is what one node knows to be whole; any may have its files.
+// Lists saves, newest first. A save is complete if one node knows it to be complete; any node may
+// have its files.
 std::vector<Whole> saves_of(std::vector<Peer>& nodes, std::int64_t beyond, const Report& report) {
   using Key = std::pair<std::int64_t, std::string>;                // step and name
   std::map<Key, std::map<Peer*, HeldSave>, std::greater<>> found;  // the newest first

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLeastCopies = 2;  // so that each node may be lost
 
-// The newest that a node holds of it and has not finished.
+// Returns the newest unfinished save of that name that a node holds.
 std::optional<HeldSave> held_of(Peer& node, const std::string& save) {
   for (HeldSave& one : node.list().saves) {
     if (one.name == save && one.manifest.empty()) return std::move(one);

@@ -17,7 +17,8 @@ struct Replicated {
 };
 
 // Marks `save` as complete on the `nodes` that hold files of it. Each file of its manifest must be
-// on at least two of them. Throws core::StorageError naming a file that is not.
+// on at least two of them. Throws core::StorageError naming a file of which fewer nodes have a
+// copy.
 Replicated finish_save(std::vector<Peer>& nodes, const std::string& save,
                        const format::Manifest& manifest);
 

@@ -67,7 +67,7 @@ Wire& Peer::under_way() {
   throw core::StoppedError(place_, "the connection was lost");
 }
 
-// After an error nobody knows what the connection would say next.
+// After an error the state of the connection is unknown, so it is closed.
 template <class Talk>
 void Peer::talk(const Talk& words) {
   try {
@@ -120,7 +120,7 @@ void Peer::finish(const std::string& save, std::int64_t step, const std::string&
   });
 }
 
-// A manifest counts with the HMAC of who knows the secret.
+// A manifest is accepted only with an HMAC made with the job's secret.
 void Peer::require_seal(const HeldSave& save) const {
   if (save.manifest.empty() ||
       is_equal(save.seal, seal_manifest(address_.secret, save.name, save.step, save.manifest))) {

@@ -39,7 +39,7 @@ void SendingDisk::each_node(const Talk& words) {
   }
 }
 
-// Sends what is written, and the rest of the answer when it is synced.
+// A file that is sent to a node as it is written; the answer is read when it is synced.
 class SendingDisk::File : public core::DiskFile {
  public:
   File(SendingDisk& disk, std::unique_ptr<core::DiskFile> file)

@@ -28,7 +28,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{60'000};  // with who has begun a request
+constexpr milliseconds kPatience{60'000};  // for a client that has begun a request
 constexpr milliseconds kLookForGuests{100};
 constexpr milliseconds kLookAtStrangers{10};
 constexpr milliseconds kTimeToProve{1000};  // timeout of authentication
@@ -66,7 +66,7 @@ std::string listing(const Shelf& shelf) {
 struct Server::Guest {
   const core::SteadyTime since = core::now();
   std::atomic<bool> is_known = false;  // it has proved that it knows the secret
-  std::atomic<bool> ends = false;      // it is to leave
+  std::atomic<bool> ends = false;      // the server is being closed
   std::atomic<bool> is_gone = false;
   std::thread thread;
 };
@@ -143,7 +143,7 @@ void Server::serve(Guest& guest, core::Descriptor fd) {
       while (wire.wait() && answer(wire, *session)) {
       }
     }
-  } catch (const std::exception&) {  // the other end says what became of it
+  } catch (const std::exception&) {  // the other end reports the outcome
   }
   guest.is_gone = true;
 }
@@ -163,7 +163,7 @@ bool Server::authenticate(Wire& wire, std::optional<Session>& session) const {
   return true;
 }
 
-// False: what is no request, or not of this session.
+// False for an invalid request, or one of another session.
 bool Server::answer(Wire& wire, Session& session) {
   const std::string line = wire.receive_line();
   const std::size_t blank = std::min(line.find(' '), line.size());

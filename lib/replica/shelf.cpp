@@ -54,7 +54,7 @@ Shelf::Save* Shelf::newest(const std::string& save) {
   return found == saves_.rend() ? nullptr : &*found;
 }
 
-// A save of that name which is whole is an earlier one of the same step.
+// A complete save of that name is an earlier one of the same step.
 Shelf::Save& Shelf::under_way(const std::string& save, std::int64_t step) {
   Save* const known = newest(save);
   if (known != nullptr && known->known.manifest.empty()) return *known;

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{100};  // at whether to give up
+constexpr milliseconds kLook{100};  // interval at which `gives_up` is checked
 constexpr std::size_t kLongestLine = 64 << 10;
 
 }  // namespace
@@ -28,7 +28,7 @@ Wire::Wire(core::Descriptor fd, std::string place, milliseconds patience,
            const std::atomic<bool>& gives_up)
     : fd_(std::move(fd)), place_(std::move(place)), patience_(patience), gives_up_(gives_up) {}
 
-// False: nothing came within that time.
+// False if nothing arrived within that time.
 bool Wire::poll(short events, milliseconds time) {
   const core::SteadyTime end = core::now() + time;
   for (;;) {

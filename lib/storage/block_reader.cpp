@@ -13,7 +13,7 @@ BlockReader::~BlockReader() = default;
 
 void BlockReader::read(std::int64_t offset, std::span<std::byte> out) const {
   const std::int64_t end = offset + static_cast<std::int64_t>(out.size());
-  if (offset < 0 || end > bytes_) return object_.read(offset, out);  // says what is wrong
+  if (offset < 0 || end > bytes_) return object_.read(offset, out);  // read() reports the error
   while (!out.empty()) {
     const std::int64_t number = offset / piece_bytes_;
     const Bytes piece = get(number);

@@ -37,8 +37,8 @@ bool is_command(const std::string& path) { return core::url_scheme(path) == "pip
 // True if the cached bytes are produced locally, so that their number is unknown beforehand.
 bool is_made_here(const std::string& path) { return is_command(path) || core::is_compressed(path); }
 
-// "train-000000.tar.0123456789abcdef": a person may read it, and no two versions share it, nor does
-// what is kept decompressed with what is kept as it is.
+// Returns a readable key, "train-000000.tar.0123456789abcdef". Versions of an object have different
+// keys, as do its decompressed and its original form.
 std::string key_of(const std::string& path, const Identity& source) {
   const std::string text =
       fmt::format("{}\n{}\n{}\n{}{}", path, source.bytes, source.mtime_ns, source.etag,
@@ -57,7 +57,7 @@ Identity identity_of(const CacheEntry& entry) {
   return {.bytes = entry.bytes, .etag = "xxh3 " + entry.hash};
 }
 
-// Passes on what it reads.
+// Passes the bytes on and hashes them.
 class HashedStream : public Stream {
  public:
   explicit HashedStream(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
@@ -88,7 +88,7 @@ std::unique_ptr<Stream> stream_version(const Storage& origin, const std::string&
 
 }  // namespace
 
-// Opens its file for each read, so that an entry that is removed gives its space back at once.
+// Opens the file for each read, so that a removed entry frees its space at once.
 class Cache::CachedObject : public Object {
  public:
   CachedObject(Cache& cache, const Storage& origin, std::string path, Version version)
@@ -183,7 +183,7 @@ Cache::Version Cache::version_of(const Storage& origin, const std::string& path)
   return versions_[path] = version;
 }
 
-// The entry, whoever writes it.
+// Returns the entry, whichever process has written it.
 CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Version& version) {
   core::SteadyTime progress = core::now();
   std::int64_t written = -1;
@@ -204,7 +204,7 @@ CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Ve
       continue;
     }
     if (stop_) throw core::StorageError(core::shown_path(path), "the program is ending");
-    // Somebody writes it, or others that leave no room for it now.
+    // Another process writes it, or others leave no space for it now.
     std::int64_t newest = folder_.being_written(version.key);
     if (newest < 0) newest = folder_.all_being_written();
     if (std::exchange(written, newest) != newest) progress = core::now();
@@ -259,7 +259,7 @@ std::optional<CacheEntry> Cache::copy(const Storage& origin, const std::string& 
   return entry;
 }
 
-// A crash of the machine or a bad disk may have changed what is in the folder.
+// A crash of the machine or a bad disk may have changed the files in the folder.
 void Cache::check_once(const Storage& origin, const std::string& path, const Version& version) {
   {
     const std::lock_guard lock(mutex_);
@@ -312,7 +312,7 @@ void Cache::fetch_ahead() {
     std::optional<Version> version;
     try {
       version = version_of(*next.origin, next.path);
-    } catch (const std::exception&) {  // whoever opens it gets it
+    } catch (const std::exception&) {  // rethrown when the object is opened
     }
     lock.lock();
     reserved_bytes_ -= reserved;
@@ -326,7 +326,7 @@ void Cache::fetch_ahead() {
     try {
       // Does not wait for an object that another process already writes.
       if (folder_.being_written(version->key) < 0) fetch(*next.origin, next.path, *version);
-    } catch (const std::exception&) {  // whoever opens it gets it
+    } catch (const std::exception&) {  // rethrown when the object is opened
     }
     lock.lock();
   }

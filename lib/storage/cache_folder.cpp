@@ -137,7 +137,7 @@ std::optional<CacheFolder::Writer> CacheFolder::begin(const std::string& key,
                                                       std::int64_t bytes) const {
   core::Descriptor lock = open_to_lock(part_path(key));
   if (!try_lock(lock)) return std::nullopt;
-  // The one who had it may have published or removed it since it was opened here.
+  // Its previous writer may have published or removed it since it was opened here.
   struct stat ours {};
   struct stat named {};
   if (::fstat(lock.get(), &ours) != 0 || ::stat(part_path(key).c_str(), &named) != 0 ||
@@ -172,8 +172,8 @@ void CacheFolder::keep_within_limit() const {
   make_room(0);
 }
 
-// Called with the folder's lock. False, with nothing removed, where what is being written leaves
-// too little.
+// Call with the folder's lock. Returns false, and removes nothing, if entries being written leave
+// too little space.
 bool CacheFolder::make_room(std::int64_t bytes) const {
   std::vector<Candidate> candidates;
   std::int64_t written = 0;
@@ -243,8 +243,8 @@ CacheEntry CacheFolder::Writer::publish() {
   const std::string text =
       nlohmann::json{{"bytes", entry_.bytes}, {"xxh3", entry_.hash}}.dump() + "\n";
   disk.create(new_json)->write(std::as_bytes(std::span(text)));
-  // Between the two names others would find a part that nobody writes and data without a hash: they
-  // would fetch the one again and remove the other. They look under the same lock.
+  // Between the two renames other processes would find an unlocked part and data without a hash,
+  // and would download one again and remove the other. They look under the same lock.
   const core::Descriptor folder_lock = folder_->lock_folder();
   disk.rename(folder_->part_path(key_), folder_->data_path(key_));
   disk.rename(new_json, json);

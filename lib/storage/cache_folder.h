@@ -82,7 +82,7 @@ class CacheFolder {
   // or thread writes this entry, or others that leave no room for it.
   std::optional<Writer> begin(const std::string& key, std::int64_t bytes) const;
 
-  // Returns the bytes that another process or thread has written of the entry so far; -1 if none is
+  // Returns the bytes of the entry that another process or thread has written so far; -1 if none is
   // writing it.
   std::int64_t being_written(const std::string& key) const;
 

@@ -1,4 +1,4 @@
-// Local files behind the storage interface.
+// Local files as a Storage.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace scaletrain::storage {
 namespace {
 
-// ENOENT and its kind stay wrong however often a job is restarted; the rest may be a bad moment.
+// ENOENT and similar errors persist across restarts of a job; other errors may be temporary.
 [[noreturn]] void fail(const std::string& path, int error) {
   switch (error) {
     case ENOENT:
@@ -123,7 +123,7 @@ class FileStorage : public Storage {
     // One name a thread, so that writers of one process do not share a temporary file.
     const std::string temporary = fmt::format("{}.new.{}", path, ::gettid());
     core::write_durably(disk, temporary, bytes);
-    // rename(2) would replace what has the name.
+    // rename(2) would replace an existing file.
     const core::Exclusive result = core::name_exclusively(temporary, path, bytes);
     disk.remove_all(temporary);
     if (result.error != 0) throw core::StorageError(path, core::errno_text(result.error));

@@ -22,7 +22,7 @@ namespace {
 constexpr double kFirstWaitS = 0.1;
 constexpr double kMostWaitS = 20;
 constexpr std::size_t kMostErrorText = 300;
-constexpr int kSilentFailures = 4;  // a few are nothing worth a line
+constexpr int kSilentFailures = 4;  // failures before a warning is logged
 
 HttpClient::Timeouts timeouts_of(const recipe::Storage& settings) {
   return {std::chrono::milliseconds(std::lround(settings.connect_timeout_s * 1000)),
@@ -35,7 +35,7 @@ bool is_success(long status) { return status >= 200 && status < 300; }
 constexpr std::array<std::string_view, 4> kLostBody{"BadDigest", "IncompleteBody", "RequestTimeout",
                                                     "XAmzContentSHA256Mismatch"};
 
-// 409: two conditional writes at once.
+// 409: two conditional writes at the same time.
 bool may_pass(const HttpResponse& response) {
   const long status = response.status;
   if (status == 400) {
@@ -156,7 +156,7 @@ bool HttpCaller::wait(int failures, double elapsed_s, double patience_s,
   std::unique_lock lock(mutex_);
   const double most = std::min(kMostWaitS, kFirstWaitS * std::exp2(std::min(failures, 16)));
   double wait_s = std::uniform_real_distribution<double>(0, most)(random_);
-  // Seconds; a date is left alone.
+  // In seconds; a date is ignored.
   const double asked_s = std::strtod(retry_after.c_str(), nullptr);
   if (asked_s > 0) wait_s = std::max(wait_s, std::min(asked_s, kMostWaitS));
   if (elapsed_s + wait_s > patience_s) return false;

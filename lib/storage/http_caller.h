@@ -20,13 +20,13 @@ namespace scaletrain::storage {
 
 struct HttpCall {
   std::string place;                       // for messages: shown_path()
-  std::function<HttpRequest()> make = {};  // called anew for every try
+  std::function<HttpRequest()> make = {};  // called for each try
   std::vector<long> expected = {};         // statuses that are returned: 404, 412, ...
   HttpClient::Fault fault = {};            // checks a 2xx response, which is retried if faulty
   // Called after status 400, 401 or 403; true if the credentials have changed.
   std::function<bool()> renew = {};
   std::string forbidden_remedy = {};
-  std::optional<double> give_up_after_s = {};  // in place of /storage/give_up_after_s
+  std::optional<double> give_up_after_s = {};  // instead of /storage/give_up_after_s
 };
 
 class HttpCaller {

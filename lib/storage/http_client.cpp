@@ -58,7 +58,7 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* conte
   long status = 0;
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   if (request.out.empty() || (status != 200 && status != 206)) {
-    // An error's text may be cut; a listing would be refused by its reader.
+    // The text of an error may be truncated; a truncated listing is refused by its reader.
     response.body.append(data, std::min(bytes, kMaxBodyBytes - response.body.size()));
     return bytes;
   }
@@ -79,7 +79,7 @@ std::size_t on_upload(char* data, std::size_t size, std::size_t count, void* con
   return bytes;
 }
 
-// libcurl starts again where a kept connection turns out to be closed.
+// libcurl restarts the body if a kept connection turns out to be closed.
 int on_seek(void* context, curl_off_t offset, int /*origin*/) {
   auto& transfer = *static_cast<Transfer*>(context);
   transfer.unsent = transfer.request.body.substr(static_cast<std::size_t>(offset));
@@ -90,8 +90,8 @@ int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Transfer*>(context)->cancelled ? 1 : 0;
 }
 
-// The request was sent, and what came begins with no status line: it is from somewhere else, such
-// as the rest of a body that was longer than its header said.
+// The request was sent, but the answer begins with no status line: it belongs to something else,
+// such as the rest of a body that was longer than its header said.
 bool is_no_http(CURLcode code, CURL* handle) {
   long sent_bytes = 0;
   long status = 0;
@@ -125,11 +125,11 @@ class HttpClient::Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Nothing has come since the last answer: neither its end nor bytes that belong to no answer.
+  // True if nothing has arrived since the last answer: no end of the connection, no stray bytes.
   bool is_quiet() const {
     curl_socket_t socket = CURL_SOCKET_BAD;
     curl_easy_getinfo(handle_, CURLINFO_ACTIVESOCKET, &socket);
-    pollfd look{socket, POLLIN, 0};  // if none is open it is negative: nothing to poll
+    pollfd look{socket, POLLIN, 0};  // negative if no connection is open: nothing to poll
     return ::poll(&look, 1, 0) == 0;
   }
 
@@ -141,10 +141,10 @@ class HttpClient::Connection {
     for (const auto& [name, value] : request.headers) {
       headers.add(fmt::format("{}: {}", name, value));
     }
-    headers.add("Expect:");  // a body is sent at once
+    headers.add("Expect:");  // sends a body without waiting for "100 Continue"
     set(CURLOPT_HTTPHEADER, headers.list);
     set(CURLOPT_URL, request.url.c_str());
-    set(CURLOPT_PATH_AS_IS, 1L);  // ".." may be a part of a key
+    set(CURLOPT_PATH_AS_IS, 1L);  // ".." may be part of a key
     set(CURLOPT_USERAGENT, "scaletrain");
     set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     set(CURLOPT_PROTOCOLS_STR, "http,https");

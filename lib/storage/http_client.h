@@ -22,7 +22,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;
   std::string_view body;          // body of a PUT or POST; must outlive the request
   std::span<std::byte> out;       // GET: receives the body of a 206 or 200 response
-  bool follow_redirects = false;  // to http and https
+  bool follow_redirects = false;  // only to http and https
   bool use_netrc = false;         // credentials of the host in $NETRC or ~/.netrc
 };
 
@@ -60,7 +60,8 @@ class HttpClient {
   // Returns why a response must not be used at all; "" if it is valid.
   using Fault = std::function<std::string(const HttpResponse&)>;
 
-  // Any thread, several at once. Throws TransferError, also for a response that `fault` rejects.
+  // May be called from several threads. Throws TransferError, also for a response that `fault`
+  // rejects.
   HttpResponse perform(const HttpRequest& request, const Fault& fault) const;
 
   // Ends every running and later request with a TransferError.

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::seconds kEndPatience{
     10};  // between the end of the output and of the command
 
-// False when nothing happens on `fd` for so long.
+// False if nothing happens on `fd` during `patience`.
 bool wait_for(int fd, std::chrono::milliseconds patience) {
   pollfd watch{.fd = fd, .events = POLLIN, .revents = 0};
   int ready = 0;

@@ -38,8 +38,8 @@ std::int64_t mtime_of(const HttpResponse& response) {
   return seconds < 0 ? 0 : std::int64_t{seconds} * kNanoseconds;
 }
 
-// The MD5 of an object that was put in one part: S3 gives others an ETag with a '-', and one that
-// only looks like an MD5 where it encrypts with a key.
+// Returns the MD5 of an object that was uploaded in one part. S3's ETag has a '-' for other
+// objects, and is no MD5 if S3 encrypts with a key.
 std::string md5_of(const HttpResponse& response) {
   const std::string etag = response.header("etag");
   const bool has_key = response.header("x-amz-server-side-encryption").starts_with("aws:kms") ||
@@ -69,7 +69,7 @@ class RemoteObject : public Object {
       const auto size = to_number(response.header("content-length"));
       if (!size) fail_without_ranges();
       identity_.bytes = *size;
-      has_ranges_ = *size == 0;  // nothing is read of an empty one
+      has_ranges_ = *size == 0;  // an empty object is never read
     }
     identity_.mtime_ns = mtime_of(response);
     identity_.etag = response.header("etag");

@@ -31,7 +31,7 @@ std::string utc_now() {
                      utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-// "a%20b" to "a b"; '+' stands for a blank too, as in a form.
+// Decodes "a%20b" to "a b"; '+' also stands for a blank, as in a form.
 std::string percent_decoded(std::string_view text) {
   const auto digit = [](char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -52,8 +52,7 @@ std::string percent_decoded(std::string_view text) {
   return result;
 }
 
-// "s3://bucket/a/b/" in the two parts that a listing asks for: the bucket's path, and the keys'
-// beginning "a/b/".
+// Splits "s3://bucket/a/b/" for a listing: the bucket's path and the prefix of the keys, "a/b/".
 std::pair<std::string, std::string> bucket_and_prefix(const std::string& folder) {
   const std::string whole = folder.ends_with('/') ? folder : folder + "/";
   const std::size_t bucket_end = whole.find('/', core::url_scheme(whole).size() + 3);

@@ -85,7 +85,7 @@ S3Account google_account(const Variables& variables) {
   account.region = "auto";
   account.credentials = [variables] { return read_google_credentials(variables); };
   account.knows_if_none_match =
-      false;  // it has a header of its own, which our signature may not mix
+      false;  // it has a header of its own, which must not be combined with our signature
   account.forbidden_remedy =
       "set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY to an HMAC key that may read it";
   return account;

@@ -39,7 +39,7 @@ std::string put_part(const S3Send& send, const std::string& id, std::int64_t num
   return send(request).header("etag");
 }
 
-// False where the server does not know the upload (any more): the answer to an earlier try may have
+// False if the server does not know the upload (any more): the answer to an earlier try may have
 // been lost.
 bool complete_upload(const S3Send& send, const std::string& id,
                      const std::vector<std::string>& etags) {
@@ -53,7 +53,7 @@ bool complete_upload(const S3Send& send, const std::string& id,
                     .headers = {{"Content-Type", "application/xml"}},
                     .body = body,
                     .expected = {404}};
-  // The status comes before the parts are put together, so an error may follow it.
+  // The status is sent before the parts are combined, so an error may follow it.
   request.fault = [](const HttpResponse& answer) -> std::string {
     if (answer.body.find("</CompleteMultipartUploadResult>") != std::string::npos) return "";
     const std::string error = error_text(answer);

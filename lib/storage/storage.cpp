@@ -12,7 +12,7 @@
 namespace scaletrain::storage {
 namespace {
 
-// Large enough for a far server to send at full speed, small enough to be asked for again.
+// Large enough for full speed with a remote server, small enough to be requested again.
 constexpr std::int64_t kPieceBytes = 8 << 20;
 
 class ObjectStream : public Stream {
@@ -68,7 +68,7 @@ std::unique_ptr<Object> open_if_there(const Storage& storage, const std::string&
     return storage.open(path);
   } catch (const AbsentError&) {
     return nullptr;
-  } catch (const ForbiddenError&) {  // S3's answer for what is absent where listing is forbidden
+  } catch (const ForbiddenError&) {  // S3 answers so for missing objects if listing is forbidden
     return nullptr;
   }
 }

@@ -18,9 +18,9 @@ namespace scaletrain::storage {
 // Identifies a version of an object without reading its content.
 struct Identity {
   std::int64_t bytes = 0;
-  std::int64_t mtime_ns = 0;  // since 1970; 0 where the storage does not say
+  std::int64_t mtime_ns = 0;  // since 1970; 0 if the storage does not provide it
   std::string etag = {};      // ETag of a remote object, as the server wrote it; "" for a file
-  std::string md5 = {};       // in hexadecimal, where the server says
+  std::string md5 = {};       // in hexadecimal, if the server provides it
 
   bool operator==(const Identity&) const = default;
 };
@@ -32,9 +32,8 @@ class Object {
   virtual Identity identity() const = 0;
   // True if read() works. Some servers send only whole objects; use Storage::stream for those.
   virtual bool has_ranges() const { return true; }
-  // Fills `out` with the bytes from `offset` on. Throws core::DataError when the object ends
-  // before or was replaced, core::StorageError when the read fails. Nothing of `out` may be used
-  // then.
+  // Fills `out` with the bytes from `offset` on. Throws core::DataError if the object is shorter or
+  // was replaced, core::StorageError if reading fails; `out` is then undefined.
   virtual void read(std::int64_t offset, std::span<std::byte> out) const = 0;
 };
 
@@ -49,7 +48,7 @@ class Stream {
 // Source of a large object to upload: any range may be read repeatedly.
 struct Source {
   std::int64_t bytes = 0;
-  // Fills `out` from `offset` on; several threads at once.
+  // Fills `out` from `offset` on; may be called from several threads.
   std::function<void(std::int64_t offset, std::span<std::byte> out)> read;
 };
 

@@ -33,7 +33,7 @@ Stores::Stores(const recipe::Storage& settings, const std::optional<recipe::Cach
                int sharers)
     : settings_(settings), caller_(std::make_unique<HttpCaller>(settings)) {
   if (!cache) return;
-  // Longer than another process may be at one piece: what is slower is of no use.
+  // Longer than another process may take for one piece: a slower one is of no use.
   const double patience_s = settings.give_up_after_s + settings.stall_timeout_s + kPieceS;
   cache_ = std::make_unique<Cache>(cache->folder, cache->max_bytes, patience_s, sharers);
   index_folder_ = cache->folder + "/index";

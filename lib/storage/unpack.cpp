@@ -66,7 +66,7 @@ class UnpackedStream : public Stream {
   bool is_packed() const { return is_packed_; }
 
  private:
-  // libarchive asks for the next bytes. No exception may pass through it.
+  // Called by libarchive for the next bytes. No exception may pass through it.
   static la_ssize_t more(archive* /*reader*/, void* self, const void** bytes) {
     auto& stream = *static_cast<UnpackedStream*>(self);
     try {

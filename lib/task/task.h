@@ -1,5 +1,5 @@
-// Training task: defines a sample, its loss, and the measures of an evaluation. Everything outside
-// a task says batch, target and measure.
+// Training task: defines a sample, its loss, and the measures of an evaluation. Code outside of a
+// task uses only the terms batch, target and metric.
 #pragma once
 
 #include <ATen/core/Tensor.h>

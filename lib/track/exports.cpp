@@ -20,7 +20,7 @@ using EventDelivery = SinkDelivery<Sink<Event>>;
 
 constexpr std::size_t kMediaBatch = 1;  // a picture that cannot be exported loses no other one
 
-// Adapts a function that finds one item, or none, on a line.
+// Adapts a function that finds at most one item on a line.
 template <class Item>
 typename ItemSource<Item>::Parse parse_with(std::optional<Item> (*parse)(const Line& line)) {
   return [parse](const Line& line) {

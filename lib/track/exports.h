@@ -30,8 +30,8 @@ class Exports {
   Exports(const std::vector<std::string>& names, const ExportOptions& options,
           const EventOptions& events, const Warn& warn);
 
-  // Passes the rest on and finishes; the files grow no more. False: some did not get that far
-  // until `until`, and may still be stuck in a call of the operating system.
+  // Delivers the remaining records, which are complete now, and finishes. Returns false if a
+  // delivery was not done by `until`; it may still be blocked in a system call.
   bool finish(core::SteadyTime until);
 
   // After finish(): "exported 65 records to tensorboard, csv (3 lost), mlflow (2 unsent)", and
@@ -39,7 +39,7 @@ class Exports {
   // histograms are named only where they were lost: "tensorboard (44 lost, 3 pictures lost)".
   std::vector<std::string> summary() const;
 
-  // Trackers that a later export can send the rest to.
+  // Returns trackers to which a later export can send the rest.
   std::vector<std::string> unsent() const;
 
   bool lost_some() const;  // lost or unsent

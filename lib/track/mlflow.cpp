@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostMetrics = 1000;  // of one call
 constexpr std::size_t kMostParams = 100;
-constexpr std::size_t kLongestParam = 500;  // bytes; longer values are cut
+constexpr std::size_t kLongestParam = 500;  // bytes; longer values are truncated
 constexpr std::int64_t kMaxProgressBytes = 1 << 16;
 constexpr double kSaveEveryS = 5;
 constexpr const char* kKeyTag = "scaletrain.run";
@@ -48,7 +48,7 @@ Json metrics_of(const Record& record) {
   return metrics;
 }
 
-// What is known of the run on the server, in RUN/export/mlflow.json.
+// Progress of the run on the server, stored in RUN/export/mlflow.json.
 struct Progress {
   std::string server{}, key{};
   std::string run{};      // "" before it is created
@@ -100,8 +100,8 @@ class Mlflow : public Exporter {
   }
 
  private:
-  // Goes on with the run that an earlier exporter has created, or creates it. An answer that was
-  // lost on its way may have created it, so it is searched first.
+  // Continues the run that an earlier exporter has created, or creates one. If the answer was lost,
+  // the run may exist, so it is searched first.
   void open_run(const Record& first) {
     progress_ = read_progress(file_);
     if (progress_.server != client_.place() || progress_.key != key_) {

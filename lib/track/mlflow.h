@@ -2,7 +2,7 @@
 // MLFLOW_EXPERIMENT_NAME.
 //
 // The spool is metrics.jsonl itself: RUN/export/mlflow.json has the run's ID and how many records
-// the server has, so that an outage, a resume and a later export go on behind them.
+// the server has, so that exports continue after them following an outage or a resume.
 #pragma once
 
 #include <memory>

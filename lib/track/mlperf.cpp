@@ -32,7 +32,7 @@ struct RunKey {
   const char* key;
 };
 
-// Values of a run that MLPerf asks for.
+// Values of a run that MLPerf requires.
 constexpr std::array kRunKeys{
     RunKey{"recipe.json", "/seed", "seed"},
     RunKey{"start.json", "/batch/global", "global_batch_size"},
@@ -103,7 +103,7 @@ class Mlperf : public Exporter {
     return lines + mlperf_line({time, kIntervalStart, "run_start"}, nullptr, Json::object());
   }
 
-  // `epoch` is the one under way, which a training record of another epoch ends.
+  // `epoch`: current epoch, which ends when a training record has another one.
   static std::string lines_of(const Record& record, std::optional<std::int64_t>& epoch) {
     std::string lines;
     Json metadata{{"step", record.step}};

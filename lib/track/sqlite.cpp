@@ -68,7 +68,7 @@ void Sqlite::check_file() const {
 
 void Sqlite::fail(int code) const {
   const std::string found = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
-  const int kind = code & 0xFF;  // without the extended part
+  const int kind = code & 0xFF;  // primary error code, without the extended part
   if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) throw TryAgain(path_.string(), found);
   throw core::StorageError(path_.string(), "SQLite: " + found);
 }

@@ -26,8 +26,8 @@ class Sqlite {
   // Executes one statement whose parameters "?" are `values`.
   void run(const std::string& sql, const std::vector<SqlValue>& values = {});
 
-  // Throws core::StorageError if the file was removed or replaced: SQLite would go on with what
-  // has no name any more.
+  // Throws core::StorageError if the file was removed or replaced, since SQLite would continue with
+  // the unlinked file.
   void check_file() const;
 
  private:

@@ -36,7 +36,7 @@ constexpr std::array kSections{
     "/mix/",  "/sam/",       "/sync/",     "/recompute/", "/parallel/", "/data/image_size/"};
 
 struct NamedTag {
-  std::string_view event, field, tag;  // "*" in a tag stands for the split
+  std::string_view event, field, tag;  // "*" in a tag is replaced by the split
 };
 
 // Names that users of torch.utils.tensorboard know.
@@ -95,7 +95,7 @@ std::string recipe_events(double time, const fs::path& recipe) {
          tf_record(hparams_start_event(time, hparams));
 }
 
-// A Markdown table with the captions where the images are.
+// Returns a Markdown table of captions in the layout of the images.
 std::string caption_table(const Picture& picture) {
   std::string table;
   for (std::size_t i = 0; i < picture.captions.size(); ++i) {
@@ -180,8 +180,8 @@ class TensorBoard : public Exporter {
            tf_record(text_event(picture.time, picture.name, caption_table(picture), picture.step));
   }
 
-  // Appends the events that `encode` returns for an item, with a restart in front where an attempt
-  // begins. Void items are left out.
+  // Appends the events that `encode` returns for an item, with a restart event first at the start
+  // of an attempt. Empty results are left out.
   template <class Item, class Encode>
   void append_media(std::span<const Item> items, const Encode& encode) {
     std::string events;

@@ -15,8 +15,8 @@ namespace scaletrain::track {
 // Returns the tag of a field: "Loss/train", "Accuracy/val", "lr"; "" for one that is no curve.
 std::string scalar_tag(const Record& record, const std::string& field);
 
-// Returns the keys of a recipe that decide what is learned, "optimizer.lr", with their numbers,
-// texts and booleans. User, password and query of URLs are replaced by "***".
+// Returns the hyperparameters of a recipe (keys that affect training), "optimizer.lr", with their
+// numbers, texts and booleans. User, password and query of URLs are replaced by "***".
 nlohmann::ordered_json hparams_of(const nlohmann::ordered_json& recipe);
 
 std::unique_ptr<Exporter> make_tensorboard(const ExportOptions& options);

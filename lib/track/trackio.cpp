@@ -43,7 +43,7 @@ fs::path made_folder(const fs::path& folder) {
   return folder;
 }
 
-// The metrics of a record as JSON; "" if it has none.
+// Returns the metrics of a record as JSON; "" if it has none.
 std::string metrics_json(const Record& record) {
   Json metrics = Json::object();
   for (const Field& field : record.fields) {
@@ -81,7 +81,7 @@ class Trackio : public Exporter {
   }
 
  private:
-  // Removes the rows of an earlier export of this run: the file gets them anew.
+  // Removes the rows of an earlier export of this run, since all records are exported again.
   void begin_run(const std::string& key, const Record& first) {
     remove_from(key, 0);
     database_.run("DELETE FROM configs WHERE run_id = ?", {key});

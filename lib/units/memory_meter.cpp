@@ -9,7 +9,7 @@
 namespace scaletrain::units {
 namespace {
 
-// Slot in which LibTorch's allocators look for a reporter.
+// Slot where LibTorch's allocators look for a memory reporter.
 constexpr c10::DebugInfoKind kPlace = c10::DebugInfoKind::PROFILER_STATE;
 
 }  // namespace

@@ -71,7 +71,7 @@ def table(memory, speed, base, page):
     return "\n".join([
         f"`{memory['recipe']}`, {memory['global_batch']} samples a step, "
         f"{ranks} rank{'s' if ranks > 1 else ''}:", "",
-        "| technique | peak MB | of it activations | times less | steps a second | times faster |",
+        "| technique | peak MB | activations, MB | times less | steps a second | times faster |",
         "|---|---|---|---|---|---|", *rows(memory, speed, base, page), ""])
 
 

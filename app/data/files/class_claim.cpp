@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxBytes = 64 << 20;  // more than encode_classes() gives
+constexpr std::int64_t kMaxBytes = 64 << 20;  // above the limit of encode_classes()
 
-// Throws for a process that is writing shards of other classes; removes what ended ones left.
+// Throws if a process is writing shards with other classes; removes claims of ended processes.
 void check_others(const std::string& folder, const std::string& text) {
   for (const auto& entry : storage::file_storage().list(folder)) {
     const fs::path file = fs::path(folder) / entry.name;

@@ -8,9 +8,9 @@
 
 namespace scaletrain::app {
 
-// `bench RECIPE|SHARD...`: images a second of each stage, and what limits.
+// `bench RECIPE|SHARD...`: images per second of each stage, and the bottleneck.
 void add_bench_command(CLI::App& app, int& exit_status);
-// `card PATH...`: where a set of shards comes from and what is in it.
+// `card PATH...`: provenance and contents of a set of shards.
 void add_card_command(CLI::App& app, int& exit_status);
 // `check PATH...`: finds all errors in shards, not only the first.
 void add_check_command(CLI::App& app, int& exit_status);
@@ -26,13 +26,13 @@ void add_import_command(CLI::App& app, int& exit_status);
 void add_index_command(CLI::App& app, int& exit_status);
 // `ls PATH...`: the samples of shards.
 void add_ls_command(CLI::App& app, int& exit_status);
-// `mirror PLACE`: copies of a run's checkpoints in a second place.
+// `mirror PLACE`: remote checkpoint copies of a run.
 void add_mirror_command(CLI::App& app, int& exit_status);
 // `pack SRC OUT`: a folder of class folders, or a list, to shards.
 void add_pack_command(CLI::App& app, int& exit_status);
 // `split PATH... --out FOLDER`: shards to training, validation and test shards.
 void add_split_command(CLI::App& app, int& exit_status);
-// `stats PATH...`: what is in shards: classes, sizes, formats, pixels.
+// `stats PATH...`: contents of shards: classes, sizes, formats, pixels.
 void add_stats_command(CLI::App& app, int& exit_status);
 // `synth OUT`: labelled pictures of shapes, for trials without data.
 void add_synth_command(CLI::App& app, int& exit_status);

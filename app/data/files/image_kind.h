@@ -9,7 +9,7 @@ namespace scaletrain::app {
 // "jpg", "png", "webp" or "rgb8"; "" for anything else.
 std::string image_kind(std::string_view file);
 
-// Same for a file that is to be a member of a shard. A BMP, GIF or TIFF
+// Like the above for a file that becomes a member of a shard. A BMP, GIF or TIFF
 // (app/foreign/foreign_image.h) is converted to PNG. Throws core::DataError naming `place` if that
 // file is damaged.
 std::string take_image(std::string& file, const std::string& place);

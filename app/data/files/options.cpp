@@ -25,7 +25,7 @@ constexpr int kMaxThreads = 1024;
 void append_shards_of(const storage::Stores& stores, const std::string& folder,
                       std::vector<std::string>& shards) {
   const std::size_t before = shards.size();
-  bool may_be_pictures = false;  // or folders of them
+  bool may_be_pictures = false;  // or folders of images
   for (const auto& entry : stores.of(folder).list(folder)) {
     may_be_pictures = may_be_pictures || entry.folder || data::is_image_file(entry.name);
     if (entry.folder || entry.name.starts_with('.') || !recipe::is_shard_name(entry.name)) continue;
@@ -120,7 +120,7 @@ std::vector<std::string> resolve_shards(const storage::Stores& stores,
       }
     }
   }
-  std::set<std::string> seen;  // a folder and a shard in it may be named together
+  std::set<std::string> seen;  // a folder and a shard in it may both be named
   std::erase_if(shards, [&](const std::string& shard) {
     return !seen.insert(core::is_url(shard)
                             ? shard

@@ -143,8 +143,8 @@ bool looks_like_number(const std::string& label) {
   return *end == '\0' && end != text.c_str();
 }
 
-// "0", "1", ... where the labels of the list are numbers, else the names sorted bytewise. All are
-// of one kind: a number among names would stand anywhere, and "10" before "2".
+// Returns "0", "1", ... if the labels of the list are numbers, else the names sorted bytewise. All
+// labels must be of one kind: a number among names would be sorted as text, "10" before "2".
 std::vector<std::string> classes_of(const std::vector<NamedItem>& items) {
   std::set<std::string> names;
   std::int64_t highest = -1;
@@ -185,8 +185,8 @@ std::vector<std::string> classes_of(const std::vector<NamedItem>& items) {
   return classes;
 }
 
-// A key that a tar and WebDataset take: no dot in the last part, nothing that
-// leaves the folder it would be unpacked into, no control characters.
+// Returns a key that tar and WebDataset accept: no dot in the last part, no path outside of the
+// folder that it would be unpacked into, no control characters.
 std::string make_key(const std::string& wish) {
   std::string key;
   for (const fs::path& part : fs::path(wish)) {

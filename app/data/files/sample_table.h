@@ -43,7 +43,7 @@ struct HashedSamples {
   std::vector<ContentHash> hashes;
 };
 
-// Hashes every sample of the set, in order. `also` is called for each of them, for other uses.
+// Hashes every sample of the set, in order. `also` is called for each sample too.
 HashedSamples hash_samples(const ShardSet& set, int threads,
                            const std::function<void(const FoundSample&, ContentHash)>& also = {});
 

@@ -8,7 +8,7 @@
 namespace scaletrain::app {
 namespace {
 
-// False where the file is there already.
+// False if the file exists already.
 bool put_if_absent(const storage::Storage& storage, const std::string& folder,
                    const std::vector<std::string>& classes) {
   const std::string path = file_in(folder, kClassesFile);

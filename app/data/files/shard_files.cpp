@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kBatchSamples = 1024;
 constexpr std::int64_t kBatchBytes = 16 << 20;
-constexpr std::size_t kKeptPieces = 6;  // a batch, and what its headers were read ahead
+// Pieces of a batch, and those that its headers were read ahead from.
+constexpr std::size_t kKeptPieces = 6;
 constexpr std::size_t kHashedPiece = 1 << 20;
 
 }  // namespace

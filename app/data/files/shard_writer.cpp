@@ -89,8 +89,8 @@ void check_room(const storage::Stores& stores, const ShardOptions& options) {
   if (!options.overwrite) refuse_shards_there(stores, options);
 }
 
-// True if an index may list the sample: one image, a class number or a list of them, and no
-// extension twice.
+// True if the sample can be listed in an index: one image, a class number or a list of them, and no
+// repeated extension.
 bool is_complete(const std::vector<WrittenField>& fields) {
   std::set<std::string_view> seen;
   std::int64_t images = 0;
@@ -199,7 +199,7 @@ void ShardWriter::add(std::string_view key, const std::vector<WrittenField>& fie
   if (open_) {
     const bool full = open_->tar.bytes() + needed + 2 * format::kTarBlock > limit_;
     const bool counted = options_.samples_per_shard > 0;
-    // A count that is asked for is the only limit, unless a size is asked for too.
+    // A requested sample count is the only limit, unless a size was requested too.
     const bool by_bytes = full && (!counted || !options_.shard_bytes.empty());
     if (by_bytes || (counted && open_->samples >= options_.samples_per_shard)) close_shard();
   }

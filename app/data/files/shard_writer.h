@@ -35,8 +35,8 @@ void add_shard_flags(CLI::App& command, ShardOptions& options);
 // "256MB" (10^6), "1GiB" (2^30), "1000". Throws core::UsageError naming `option`.
 std::int64_t parse_bytes(const std::string& text, const std::string& option);
 
-// Throws core::UsageError where --overwrite would replace one of `inputs`, which are read: shards,
-// or other files, some of them URLs.
+// Throws core::UsageError if --overwrite would replace one of the `inputs`: shards or other files,
+// some of them URLs.
 void refuse_replaced_inputs(const ShardOptions& options, const std::vector<std::string>& inputs);
 
 struct WrittenShard {

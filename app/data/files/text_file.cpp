@@ -118,7 +118,7 @@ void refuse_other_formats(const std::string& path, std::string_view text) {
   if (!may_be_page || !text.starts_with('<')) core::refuse_placeholder(path, text);
 }
 
-// UTF-16 has a mark in front, or zeros; so has whatever is no text.
+// UTF-16 has a byte order mark or zeros, as do files that are no text.
 void refuse_wide_text(const std::string& path, std::string_view text) {
   constexpr std::size_t kLookedAt = 8000;  // as git does
   if (text.starts_with(std::string_view("\xFF\xFE\0\0", 4)) ||
@@ -140,7 +140,7 @@ std::string_view whole_lines(std::string_view text, std::size_t bytes) {
   return text.substr(0, std::min(text.find('\n', bytes), text.size() - 1) + 1);
 }
 
-// Checks in pieces: a check of all at once would hold the text a second time.
+// Checks in pieces, since a check of the whole text would need its memory twice.
 void refuse_other_encoding(const std::string& path, std::string_view text) {
   constexpr std::size_t kPiece = 1 << 20;
   std::int64_t line = 1;

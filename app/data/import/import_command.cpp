@@ -44,7 +44,7 @@ struct ImportOptions {
   bool as_json = false;
 };
 
-// The kinds that a flag is for, where it is not for all.
+// Kinds of imports that a flag applies to, if not to all.
 struct KindFlag {
   const char* name;
   std::vector<std::string> kinds;

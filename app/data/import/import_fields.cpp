@@ -64,7 +64,7 @@ void choose_image(ImportedSample& sample, const std::string& asked) {
   image.extension = kind;
 }
 
-// A BMP, GIF or TIFF becomes the sample's image where that is its only picture.
+// A BMP, GIF or TIFF becomes the sample's image if it is the only picture.
 void take_foreign(ImportedSample& sample) {
   ImportedField* only = nullptr;
   for (ImportedField& field : sample.fields) {

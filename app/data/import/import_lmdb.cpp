@@ -21,7 +21,7 @@ void check_lmdb(const std::string& path, int status) {
   }
 }
 
-// LMDB maps its file: a page behind the end of a truncated one would be SIGBUS.
+// LMDB maps its file: reading past the end of a truncated one would raise SIGBUS.
 void check_is_whole(const std::string& path, MDB_env* env) {
   int fd = -1;
   MDB_envinfo info{};
@@ -48,7 +48,7 @@ void import_lmdb(const std::string& path, const UseSample& use) {
   const unsigned no_folder = std::filesystem::is_directory(path, ignored) ? 0U : MDB_NOSUBDIR;
   core::refuse_placeholder_file(no_folder != 0 ? path : path + "/data.mdb");
   constexpr mdb_mode_t kReadable = 0444;
-  // Without a lock file: the data set may lie where nothing can be written.
+  // Without a lock file, since the folder may not be writable.
   check_lmdb(path,
              mdb_env_open(opened, path.c_str(), MDB_RDONLY | MDB_NOLOCK | no_folder, kReadable));
   check_is_whole(path, opened);

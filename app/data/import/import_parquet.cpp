@@ -21,7 +21,7 @@ namespace {
 
 using Kind = ParquetCell::Kind;
 
-// The column that is asked for, else the first usual one that is there, else "".
+// Returns the requested column, otherwise the first usual one that exists, otherwise "".
 std::string choose_column(const std::string& path, const std::vector<std::string>& columns,
                           const std::string& asked, const std::vector<std::string>& usual) {
   const auto is_there = [&](const std::string& name) {
@@ -46,7 +46,8 @@ std::string label_column(const std::string& path, const std::vector<std::string>
   return choose_column(path, columns, names.label, {"label", "cls"});
 }
 
-// The names of a ClassLabel in what Hugging Face's datasets noted; empty where there are none.
+// Returns the names of a ClassLabel in the metadata of Hugging Face's datasets; empty if there are
+// none.
 std::vector<std::string> noted_names(const std::string& note, const std::string& column) {
   const auto json = nlohmann::json::parse(note, nullptr, /*allow_exceptions=*/false);
   const auto names = nlohmann::json::json_pointer("/info/features") / column / "names";
@@ -64,8 +65,8 @@ struct ParquetClasses {
   bool in_text = false;  // labels are names, and not numbers
 };
 
-// `names` go with the labels that the files have: of the first `first_class` none is left. `place`
-// is where the labels are, "" where no file has any.
+// Shifts `names` with the labels: the first `first_class` names have no label left. `place`: file
+// with the labels; "" if no file has any.
 void shift_names(ParquetClasses& classes, std::int64_t first_class, const std::string& place) {
   const auto refuse = [&](const std::string& found, const std::string& remedy) {
     throw core::UsageError("--first-class", found, remedy);
@@ -92,7 +93,7 @@ void shift_names(ParquetClasses& classes, std::int64_t first_class, const std::s
   classes.names.erase(classes.names.begin(), classes.names.begin() + first_class);
 }
 
-// Reads the labels, which Parquet keeps apart from the images, of every file.
+// Reads the labels of every file, which Parquet stores separately from the images.
 ParquetClasses find_classes(const std::vector<std::string>& paths, const FieldNames& fields) {
   ParquetClasses classes;
   std::set<std::string> texts;
@@ -221,7 +222,7 @@ class RowImport {
 ImportedSet import_parquet(const std::vector<std::string>& paths, const FieldNames& names,
                            const UseSample& use) {
   const ParquetClasses classes = find_classes(paths, names);
-  UniqueKeys stems;  // as in Hive's layout, part-0.parquet in each folder
+  UniqueKeys stems;  // Hive's layout has part-0.parquet in each folder
   for (const std::string& path : paths) {
     ParquetFile file(path);
     const RowImport rows(path, stems.take(key_stem(path)), file.columns(), names, classes);

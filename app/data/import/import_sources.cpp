@@ -77,7 +77,7 @@ class IdxFile {
     return static_cast<unsigned char>(bytes[i]);
   }
 
-  // False where the file ends before.
+  // False if the file ends before.
   bool fill(std::string& out) {
     const std::span<std::byte> wanted = std::as_writable_bytes(std::span(out));
     for (std::size_t done = 0; done < wanted.size();) {

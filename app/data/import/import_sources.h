@@ -61,13 +61,13 @@ ImportedSet import_tfrecord(const std::vector<std::string>& paths, const FieldNa
 // the keys are the file's name, with a number where names repeat, and the row's number. Every other
 // column is a field: NAME.txt for text, NAME.json for numbers, lists and structs, NAME.EXTENSION
 // for bytes that are an image, else NAME.bin. Labels are class numbers, or names, which are
-// numbered in bytewise order; the first `first_class` names that Hugging Face's datasets noted have
-// no label left, and are dropped. Throws core::UsageError where Arrow is not there, and for a
-// `first_class` that does not go with what the labels are.
+// numbered in bytewise order; the first `first_class` names in the metadata of Hugging Face's
+// datasets are dropped, as they have no label left. Throws core::UsageError if Arrow is missing, or
+// `first_class` does not fit the kind of labels.
 ImportedSet import_parquet(const std::vector<std::string>& paths, const FieldNames& names,
                            const UseSample& use);
 
-// All throw core::DataError naming file and place: damage, a missing field, a label that is no
-// class number.
+// The following throw core::DataError naming file and position for damage, a missing field, or a
+// label that is no class number.
 
 }  // namespace scaletrain::app

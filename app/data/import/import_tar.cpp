@@ -52,7 +52,7 @@ class TarImport {
     const auto link = links_.link_of(member);
     if (!link) return std::nullopt;  // a folder or a device
     const auto file = links_.resolve(member, *link);
-    // Not by pieces: it stands anywhere before.
+    // Read with one call, since the member may be anywhere before.
     if (file) return read_bytes(*file, [&](auto at, auto out) { file_.read(at, out); });
     if (set_.lost_links++ == 0) {
       set_.first_lost_link = fmt::format("{}: {} -> {}", place_, format::shown_name(member.path),

@@ -22,10 +22,10 @@
 namespace scaletrain::app {
 namespace {
 
-// The classes' names; every record has that of its own class only.
+// Class names; every record has only that of its own class.
 class ClassTexts {
  public:
-  // `text` is null where the record has none.
+  // `text` is null if the record has none.
   void note(std::int64_t label, const format::Feature* text) {
     const bool is_there = text != nullptr && text->bytes.size() == 1 && !text->bytes[0].empty();
     const std::string name(is_there ? text->bytes[0] : "");

@@ -30,7 +30,7 @@ std::int64_t share_of(std::int64_t bytes, std::size_t tokens, std::size_t all) {
                                    static_cast<double>(all));
 }
 
-// The bytes of text of the first `tokens` tokens; the token at the end stands for none.
+// Returns the text bytes of the first `tokens` tokens; the end-of-text token has none.
 std::int64_t bytes_up_to(const EncodedDocument& document, std::size_t tokens) {
   const std::size_t of_text = document.tokens.size() - 1 - document.prompt;
   return share_of(document.prompt_bytes, std::min(tokens, document.prompt), document.prompt) +

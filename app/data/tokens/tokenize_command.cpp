@@ -40,7 +40,7 @@ struct TokenizeOptions {
   int threads = 0;
 };
 
-// The prompt and the text are tokenized apart, as a model that is given the prompt meets them.
+// Prompt and text are tokenized separately, as in generation.
 EncodedDocument encode(const Tokenizer& tokenizer, const Document& document) {
   EncodedDocument encoded;
   if (!document.prompt.empty()) encoded.tokens = tokenizer.encode(document.prompt);
@@ -53,7 +53,7 @@ EncodedDocument encode(const Tokenizer& tokenizer, const Document& document) {
   return encoded;
 }
 
-// Tokens of 16 bits where they fit.
+// 16-bit tokens if they fit.
 std::int64_t token_bytes_of(const Tokenizer& tokenizer, const std::string& layout) {
   if (tokenizer.vocab_size() <= std::numeric_limits<std::uint16_t>::max() + 1U) return 2;
   if (layout != "raw") return 4;
@@ -63,8 +63,8 @@ std::int64_t token_bytes_of(const Tokenizer& tokenizer, const std::string& layou
       "choose --layout llmc");
 }
 
-// The tokenizer's files beside the card, which names one of them: the folder is whole then, for
-// `generate` and for an export. Files of another tokenizer stay as they are.
+// Copies the tokenizer's files beside the card, which names one of them, so that the folder is
+// complete for `generate` and exports. Files of another tokenizer are not replaced.
 void keep_tokenizer_files(const TokenizeOptions& options) {
   namespace fs = std::filesystem;
   if (options.tokenizer == "bytes") return;

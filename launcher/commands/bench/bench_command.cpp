@@ -45,7 +45,7 @@ struct BenchRequest {
 };
 
 // Runs the worker on the recipe with one technique; `what`: "memory", "speed". Throws core::Error
-// where a signal stopped it.
+// if a signal stopped it.
 Cost measure(const BenchRequest& asked, const std::string& what, const std::string& worker,
              const recipe::Recipe& recipe, recipe::Technique technique,
              const ScratchFolder& scratch) {
@@ -115,7 +115,8 @@ int run_exposed(const BenchRequest& asked) {
   return 0;
 }
 
-// Bytes of the recipe as it is, which were measured or are now; nullopt where that failed.
+// Returns the activation bytes of the unchanged recipe, measured now if necessary; nullopt if that
+// failed.
 std::optional<std::int64_t> activations(const nlohmann::ordered_json& answer) {
   if (!answer.is_object() || !answer.contains("peak_bytes")) return std::nullopt;
   return answer.at("peak_bytes").at("activations").get<std::int64_t>();

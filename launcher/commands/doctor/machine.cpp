@@ -31,7 +31,7 @@ constexpr std::int64_t kFewProcesses = 256, kEnoughProcesses = 4096;
 constexpr std::int64_t kEnoughSharedBytes = 1 << 30;
 constexpr std::int64_t kFewDiskBytes = 64 << 20, kEnoughDiskBytes = 10LL << 30;
 constexpr std::size_t kProbeBytes = 4 << 20;
-constexpr double kBusyShare = 0.1;  // share of the cores; ranks wait for the one that has to share
+constexpr double kBusyShare = 0.1;  // share of the cores; all ranks wait for the slowest one
 constexpr double kClockSkewS = 5;
 constexpr double kFirstSensibleTime = 1704067200;  // 2024
 
@@ -57,7 +57,7 @@ fs::path existing_folder(fs::path path) {
   return path;
 }
 
-// Does with a file what a checkpoint does; its time by the file system's clock.
+// Performs the file operations of a checkpoint; returns the time by the file system's clock.
 double probe(const fs::path& folder) {
   core::Disk& disk = core::system_disk();
   const fs::path file = folder / fmt::format(".scaletrain-doctor.{}", getpid());
@@ -82,7 +82,7 @@ double probe(const fs::path& folder) {
   return static_cast<double>(status.st_mtim.tv_sec);
 }
 
-// errno of making a link of that kind to `file`, 0: it can be made. Leaves nothing behind.
+// Returns the errno of making a link of that kind to `file`; 0 if it works. Removes the link.
 int try_link(int (*make)(const char*, const char*), const fs::path& file, const char* ending) {
   const fs::path link = fs::path(file) += ending;
   const int error = make(file.c_str(), link.c_str()) == 0 ? 0 : errno;
@@ -90,7 +90,7 @@ int try_link(int (*make)(const char*, const char*), const fs::path& file, const 
   return error;
 }
 
-// A run works without either kind; it says what it uses instead.
+// A run works without links; the finding names the substitute.
 Finding check_links(const fs::path& folder) {
   const fs::path file = folder / fmt::format(".scaletrain-doctor.{}", getpid());
   try {

@@ -35,7 +35,8 @@ std::string devices_text(const std::vector<Gpu>& gpus) {
   return text;
 }
 
-// The environment of a launch of its own: nothing of a job or launcher around this one.
+// Returns the environment of an independent launch, without variables of a surrounding job or
+// launcher.
 std::map<std::string, std::string> plain_environment() {
   std::map<std::string, std::string> result;
   for (const char* name :

@@ -21,7 +21,7 @@ std::int64_t length_in_steps(const recipe::Duration& length, std::int64_t steps_
   return std::llround(length.value * static_cast<double>(steps_per_epoch));
 }
 
-// The newest checkpoints, the best ones, those that are kept for good, and the one being written.
+// Counts the newest checkpoints, the best ones, permanently kept ones, and the one being written.
 std::int64_t kept_at_once(const recipe::Recipe& recipe, const RunOutline& outline) {
   const recipe::Checkpoint& checkpoint = recipe.checkpoint;
   std::int64_t kept = checkpoint.keep_last + 1;

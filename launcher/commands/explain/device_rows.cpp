@@ -20,8 +20,8 @@ bool knows_all(const GpuPaths& paths, int ranks_per_node) {
   return ranks_per_node > 1 && static_cast<int>(paths.size()) >= ranks_per_node;
 }
 
-// The groups along `axis` of the ranks of node 0, one behind the other; empty where one is not
-// inside it.
+// Returns the groups along `axis` of the ranks of node 0, concatenated; empty if a group is not
+// inside the node.
 std::vector<int> groups_inside(const core::MeshPlan& mesh, core::Axis axis, int ranks_per_node) {
   std::vector<int> ranks;
   for (int rank = 0; rank < ranks_per_node; ++rank) {

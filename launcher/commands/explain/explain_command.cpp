@@ -154,8 +154,8 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   }
 }
 
-// Compares the recipe with its data as the launch would. A launch is often explained where its data
-// is not, which is a note.
+// Compares the recipe with its data as the launch would. The data may be missing on this machine,
+// which is only a note.
 void compare_with_data(const recipe::Recipe& recipe, const Placement& placement,
                        Explanation& explanation) {
   try {
@@ -169,7 +169,7 @@ void compare_with_data(const recipe::Recipe& recipe, const Placement& placement,
              holds_run(recipe.output) ? Begins::kResumed : Begins::kNow);
 }
 
-// How near the GPUs of ranks that exchange are to each other, where the driver says it.
+// Explains the distance between the GPUs of communicating ranks, if the driver reports it.
 void explain_devices(const core::MeshPlan& mesh, int ranks_per_node, Explanation& explanation) {
   const GpuPaths paths = visible_paths_here();
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");

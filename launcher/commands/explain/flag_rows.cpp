@@ -9,7 +9,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-// The word with which a person gave the option, "" where none did.
+// Returns the word by which the user gave the option; "" if it was not given.
 std::string word_of(const CLI::Option& option, const Words& words) {
   for (const std::string& word : words) {
     for (const std::string& name : option.get_lnames()) {

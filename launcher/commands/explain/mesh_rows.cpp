@@ -15,7 +15,7 @@ constexpr std::array kOutermostFirst = {core::Axis::kPipe, core::Axis::kReplica,
                                         core::Axis::kContext, core::Axis::kTensor};
 constexpr std::size_t kShown = 4;  // shown numbers of a group
 
-// "0, 8, 16, ..., 1016"; "0-7" where they follow each other.
+// Returns "0, 8, 16, ..., 1016", or "0-7" for consecutive numbers.
 std::string numbers(const std::vector<int>& all) {
   const bool is_range = all.back() - all.front() == static_cast<int>(all.size()) - 1;
   if (is_range && all.size() > 1) return fmt::format("{}-{}", all.front(), all.back());

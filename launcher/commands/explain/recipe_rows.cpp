@@ -10,8 +10,8 @@ namespace {
 
 using RecipeJson = nlohmann::ordered_json;
 
-// Origin of the value at `pointer`. A text may stand for an object ("resnet18" for {"name":
-// "resnet18"}, "cosine" for {"decay": {"name": "cosine"}}): it wrote that one key.
+// Returns the origin of the value at `pointer`. A text may be short for an object ("resnet18" for
+// {"name": "resnet18"}, "cosine" for {"decay": {"name": "cosine"}}): then it wrote only that key.
 std::string origin_of(std::string pointer, const std::map<std::string, std::string>& origins) {
   while (true) {
     const auto found = origins.find(pointer);

@@ -46,7 +46,7 @@ std::vector<std::string> launch_words(const ManifestOptions& options) {
   };
   const std::string first = first_pod(options);
   if (!first.empty()) add({"--nnodes", std::to_string(options.nodes), "--master-addr", first});
-  // The operator would say "auto": one for each CPU where there is no GPU.
+  // The operator's default would be "auto": one for each CPU if there is no GPU.
   add({"--nproc", std::to_string(std::max(1, options.gpus))});
   // Workers that do not save in time are killed while the launcher can still report why.
   add({"--grace", fmt::format("{}s", options.grace_s * 3 / 4)});
@@ -149,7 +149,7 @@ Json service(const ManifestOptions& options) {
 }
 
 Json indexed_job(const ManifestOptions& options) {
-  // A failure on one node ends the pods of all, and each of them counts.
+  // A failure on one node ends the pods of all nodes, each of which counts as a failure.
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
           {"metadata", metadata(options)},
@@ -157,7 +157,7 @@ Json indexed_job(const ManifestOptions& options) {
 }
 
 Json job_set(const ManifestOptions& options) {
-  // The set starts all nodes again together; its job gives up at the first failure.
+  // The JobSet restarts all nodes together; each of its Jobs gives up at the first failure.
   const Json lasting = Json::array({{{"name", "lasting"},
                                      {"action", "FailJobSet"},
                                      {"onJobFailureReasons", {"PodFailurePolicy"}}}});

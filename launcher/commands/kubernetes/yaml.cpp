@@ -98,7 +98,7 @@ void write_node(const Json& value, const std::string& indent, std::string& out) 
     for (const Json& item : value) {
       std::string text;
       write_value(item, inner, text);
-      // The first line of an object stands beside the dash.
+      // The first line of an object is on the line of the dash.
       if (item.is_structured()) text.erase(0, inner.size());
       out.append(indent).append("- ").append(text);
     }

@@ -67,8 +67,8 @@ void refuse_range(const RateRange& range) {
                          "the learning rate grows from --from to --to: exchange them");
 }
 
-// Training goes on after the last rate, until this command has read that step and stops it: a run
-// that ends by itself would save its weights.
+// Training continues after the last rate until this command has read that step and stops it, since
+// a run that ends by itself would save its weights.
 recipe::Recipe range_recipe(const LrFindArguments& arguments, const fs::path& run) {
   constexpr std::int64_t kSpareSteps = 1000;
   const RateRange& range = arguments.range;

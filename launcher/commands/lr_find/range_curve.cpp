@@ -31,8 +31,8 @@ double gaussian_mean(const std::vector<RangePoint>& points, std::size_t at, doub
   return sum / weights;
 }
 
-// Standard error of the smoothed losses before index `end`: the spread of the losses around them,
-// over the square root of the number of losses that a Gaussian mean stands for.
+// Returns the standard error of the smoothed losses before index `end`: the deviation of the losses
+// from them, divided by the square root of the effective number of losses in a Gaussian mean.
 double standard_error(const std::vector<RangePoint>& points, const std::vector<double>& smoothed,
                       std::size_t end, double width) {
   double squares = 0;

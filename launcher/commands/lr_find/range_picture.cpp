@@ -91,7 +91,7 @@ std::string curves(const Axes& axes, const std::vector<RangePoint>& points,
 
 std::string mark(const Axes& axes, double lr) {
   const double at = axes.x(lr);
-  const bool is_right = at > (kLeft + kRight) / 2;  // then the text stands left of the line
+  const bool is_right = at > (kLeft + kRight) / 2;  // the text is then on the left of the line
   return fmt::format(
       "<line class=\"mark\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/>\n"
       "<text class=\"note\" x=\"{3:.1f}\" y=\"{4}\" text-anchor=\"{5}\">steepest: {6:.2g}</text>\n",

@@ -38,7 +38,7 @@ std::optional<double> bytes_of_images(const std::string& folder) {
   return bytes;
 }
 
-// Bytes of everything that `source` names; nullopt where some is not on this machine.
+// Returns the bytes of all files of `source`; nullopt if some are not on this machine.
 std::optional<double> stored_bytes(const recipe::Source& source) {
   if (source.sources.empty()) {
     if (!source.folder.empty()) return bytes_of_images(source.folder);

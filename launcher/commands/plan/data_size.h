@@ -14,8 +14,9 @@ struct DataSize {
   double sample_bytes = 0;   // stored bytes of a sample; 0: unknown
 };
 
-// Images: the files of class folders, or the shards with an index or a card. Tokens: the sizes of
-// the files, cut into samples of `data.context`. Files at URLs are unknown.
+// Returns the size of the training data. Images: the files of class folders, or the shards with an
+// index or a card. Tokens: the files, divided into windows of `data.context`. Files at URLs are
+// unknown.
 DataSize training_data_size(const recipe::Recipe& recipe);
 
 }  // namespace scaletrain::launcher

@@ -76,7 +76,7 @@ void add_changes(const PlanArguments& arguments, const recipe::Recipe& recipe, P
   const auto most = static_cast<std::size_t>(arguments.most);
   core::log("comparing {} of {} changes", std::min(most, variants.size()), variants.size());
   const std::string text = recipe::to_json(recipe);
-  // A probe measured the recipe as it is: changes are compared with what is predicted for it.
+  // A probe measures the unchanged recipe, but changes are compared with its prediction.
   Prediction base = report.prediction;
   if (arguments.probes) base = predict(recipe, target, ask_layout_of(recipe, target));
   report.changes = rank_variants(variants, base, most, [&](const Variant& variant) {

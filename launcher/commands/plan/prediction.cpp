@@ -93,7 +93,7 @@ std::vector<MemoryShare> shares_of(const Json& rank, const recipe::Recipe& recip
     double bytes = value.get<double>();
     if (bytes == 0 || is_offloaded(kind, recipe, target)) continue;
     if (kind == "activations" && recipe.offload && recipe.offload->activations) {
-      // Those of the unit that runs and of the one that is copied stay.
+      // Only the activations of the running unit and of the one being copied stay on the device.
       bytes = std::min(bytes, 2 * bytes / rank.at("units").at(2).get<double>());
     }
     shares.push_back({kind, bytes});
@@ -138,8 +138,8 @@ std::optional<std::vector<MemoryShare>> replayed(const Json& layout, const PlanT
   return with_reserve(std::move(shares), target);
 }
 
-// Collectives of layers wait for their result; those of gradients, of parameters and between
-// pipeline stages run beside the computation.
+// Collectives inside layers are exposed; those of gradients, parameters and between pipeline stages
+// overlap with computation.
 bool overlaps(const Json& traffic) {
   const auto what = traffic.at("what").get<std::string>();
   return traffic.at("axis") == "pipeline" || what == "gradients" || what == "parameters";
@@ -175,7 +175,7 @@ StepTime slowest(const Json& layout, const DeviceSpeed& speed) {
   return slowest;
 }
 
-// `time` with what the ranks compute as long as a measured step of one node took.
+// Returns `time` with its computation scaled to a measured step of one node.
 StepTime scaled(StepTime time, double measured_s, bool one_node) {
   const double fixed = one_node ? 0 : time.exposed;
   const double factor = measured_s / std::max(time.total() - fixed, 1e-12);
@@ -208,7 +208,7 @@ SavedState saved_state(const recipe::Recipe& recipe, const Json& layout) {
     state.of_rank = std::max(state.of_rank, own);
     state.of_model += own;
   }
-  // A rank of each stage is listed; as many times more ranks hold the model together.
+  // The layout lists one rank of each stage; multiples of it hold one model replica.
   const auto stages = static_cast<double>(layout.at("ranks").size());
   state.of_model *= recipe::ranks_of_copy(recipe) / stages;
   return state;

@@ -1,5 +1,5 @@
-// Predicts memory, time and cost of a recipe on devices that need not exist, from what its worker
-// says about the layout (app/worker/layout_command.h) and the table of devices.
+// Predicts memory, time and cost of a recipe on devices that need not exist, from the layout that
+// its worker reports (app/worker/layout_command.h) and the table of devices.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Recipe;
 
 namespace scaletrain::launcher {
 
-// Where a run is planned, and what things cost there.
+// Target of a plan: devices, nodes and prices.
 struct PlanTarget {
   std::string device = "cpu";  // this machine, or a name of launcher/plan/devices.h
   int nproc = 1, nodes = 1;

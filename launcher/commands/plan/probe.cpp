@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Asks for the recipe's batch on the ranks of one node, with as many micro-batches as on all.
+// Sets the recipe's batch for the ranks of one node, with the same number of micro-batches as on
+// all nodes.
 void keep_micro_batches(recipe::Recipe& recipe, const PlanTarget& target) {
   if (target.nodes == 1) return;
   recipe.batch.accumulate = recipe::plan_batch(recipe, target.ranks()).accumulate;

@@ -1,4 +1,4 @@
-// Scores what `scaletrain plan` predicts for the recipe of a finished run.
+// Scores the predictions of `scaletrain plan` for the recipe of a finished run.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace scaletrain::launcher {
 
-// Reads the recipe of a run. Throws what parsing throws.
+// Reads the recipe of a run. Throws the errors of parsing.
 recipe::Recipe recipe_of_run(const RunRecord& run);
 
 // The ranks and nodes of a run, from its start.json; `device` as --device takes it. Throws

@@ -1,4 +1,5 @@
-// `prove`: short runs on this machine that show what a recipe's digest and losses do not depend on.
+// `prove`: short runs on this machine that show which changes do not affect a recipe's digest and
+// losses.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>

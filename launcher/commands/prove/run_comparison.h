@@ -1,4 +1,4 @@
-// Compares two training runs step by step, and finds the step at which they part.
+// Compares two training runs step by step, and finds their first difference.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostRuns = 10'000;
 constexpr std::size_t kLongestName = 80;
 
-// The elements of a JSON list as they were written: cut at the commas outside of texts, lists and
+// Returns the elements of a JSON list as written, separated at commas outside of strings, lists and
 // objects.
 std::vector<std::string> written_elements(const std::string& list) {
   std::vector<std::string> result{""};

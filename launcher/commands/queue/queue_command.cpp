@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 void print_table(const QueueOptions& options, bool best_first) {
   const fs::path folder = folder_of(options);
   std::vector<QueuedJob> jobs = load_jobs(folder);
-  // No live queue means that nothing runs: it was killed, and its jobs wait for the next queue.
+  // Without a live queue nothing runs: it was killed, and its jobs wait for the next queue.
   const std::optional<core::LeaseView> lease = core::view_lease(folder / "lease.json");
   if (!lease || !lease->alive.value_or(true)) {
     for (QueuedJob& job : jobs) {

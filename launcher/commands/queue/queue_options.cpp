@@ -43,7 +43,7 @@ void add_common_flags(CLI::App& command, QueueOptions& options) {
   command.add_flag("--retry", options.retry, "Queue failed runs again.");
 }
 
-// The job of a recipe; every mistake of it is reported here, before anything is started.
+// Makes the job of a recipe; all its mistakes are reported here, before anything is started.
 QueuedJob make_job(const std::string& recipe_file, const std::vector<std::string>& set, int nproc) {
   const recipe::Recipe recipe = load_recipe_of_run(recipe_file, set);
   plan_batch(recipe, nproc);

@@ -41,7 +41,7 @@ int workers_of(const QueueOptions& options);
 // Returns the jobs of a queue's recipes or of a sweep's combinations; reports every recipe error
 // before anything is started.
 std::vector<QueuedJob> jobs_of(const QueueOptions& options);
-// Returns the places on this machine where they would run side by side.
+// Returns the places on this machine where jobs would run at the same time.
 std::vector<RunPlace> places_of(const QueueOptions& options);
 
 }  // namespace scaletrain::launcher

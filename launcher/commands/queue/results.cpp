@@ -63,7 +63,7 @@ std::string shown(const std::optional<double>& value, const char* otherwise) {
 
 using Cells = std::vector<std::string>;
 
-// The head, then a line for each row. `none` stands for a value that is not there.
+// Returns the header and a line for each row. `none`: text for a missing value.
 std::vector<Cells> cells_of(const std::vector<ResultRow>& rows, const char* none) {
   Cells head{"job", "name", "state"};
   if (!rows.empty()) {

@@ -59,7 +59,7 @@ class Runner {
   }
 
  private:
-  // Jobs that a queue left running when it was killed: they have died with it.
+  // Jobs of a killed queue have died with it.
   void take_over() {
     for (QueuedJob& job : jobs_) {
       if (job.state == State::kRunning) job.state = State::kWaiting;
@@ -67,7 +67,7 @@ class Runner {
     }
   }
 
-  // Without its file a job that runs goes on all the same.
+  // A running job continues even if its file cannot be written.
   void save(const QueuedJob& job) const {
     if (lost_) return;  // the files are another's
     try {
@@ -90,7 +90,7 @@ class Runner {
     return " --folder " + core::shell_word(options_.folder.string());
   }
 
-  // The queue reports what ends it when the jobs that run have saved.
+  // Stores an error; the queue reports it when the running jobs have saved.
   void stop_for(std::exception_ptr trouble) {
     trouble_ = std::move(trouble);
     for (const Running& one : running_) kill(one.process.pid(), SIGTERM);
@@ -182,7 +182,7 @@ class Runner {
     }
   }
 
-  // Process cannot be assigned: the vector is built anew.
+  // Process is not assignable, so the vector is rebuilt.
   void remove_running(std::size_t index) {
     std::vector<Running> left;
     left.reserve(running_.size());

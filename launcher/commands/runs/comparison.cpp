@@ -32,7 +32,7 @@ RunJson environment_of(const RunRecord& run, const std::string& name) {
   return run.environment.contains(place) ? run.environment[place] : RunJson();
 }
 
-// A digest of a set's data card; null: the set has none.
+// Returns a digest of a set's data card; null if there is none.
 RunJson card_digest(const RunRecord& run, const std::string& set) {
   const auto card = run.cards.find(set);
   if (card == run.cards.end()) return nullptr;
@@ -45,7 +45,8 @@ RunJson order_digest(const RunRecord& run) {
                              : run.trained.rbegin()->second.value("order_digest", RunJson());
 }
 
-// Runs of equal recipe, code and data, apart from the seed; in the order of their first run.
+// Groups runs with equal recipe, code and data, apart from the seed, in the order of their first
+// run.
 std::vector<SeedGroup> seed_groups(const std::vector<RunRecord>& runs) {
   std::vector<std::pair<FlatRecipe, SeedGroup>> groups;
   for (const RunRecord& run : runs) {
@@ -193,7 +194,7 @@ std::size_t common_prefix(const std::vector<std::string>& line) {
   return length;
 }
 
-// Cuts wide values of a row so that the place of their first difference stays visible.
+// Shortens wide values of a row so that their first difference stays visible.
 void shorten_values(std::vector<std::string>& line) {
   const std::size_t common = common_prefix(line);
   for (std::size_t i = 1; i + 1 < line.size(); ++i) {

@@ -68,7 +68,7 @@ std::string digest_of_file(const fs::path& file) {
       .hex();
 }
 
-// The run that wrote the checkpoint: RUN/checkpoints/step-N; nullopt if it lies elsewhere.
+// Returns the run that wrote the checkpoint RUN/checkpoints/step-N; nullopt if it is elsewhere.
 std::optional<fs::path> run_of(const fs::path& checkpoint) {
   const fs::path run = fs::absolute(checkpoint).parent_path().parent_path();
   return is_run(run) ? std::optional(run) : std::nullopt;

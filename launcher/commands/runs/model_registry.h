@@ -28,15 +28,15 @@ class ModelRegistry {
 
   // Names of all models, sorted.
   std::vector<std::string> names() const;
-  // The file of a model. Throws core::UsageError if there is none, core::DataError if it is
+  // Returns the file of a model. Throws core::UsageError if there is none, core::DataError if it is
   // damaged.
   RunJson model(const std::string& name) const;
-  // A version of it. Throws core::UsageError if it does not exist.
+  // Returns a version of it. Throws core::UsageError if it does not exist.
   RunJson version(const std::string& name, int number) const;
 
   // Moves a version to a stage. The version that was in production becomes archived.
   void promote(const std::string& name, int number, const std::string& stage) const;
-  // Puts the version that was in production before the present one back; returns its number. Throws
+  // Restores the version that was in production before the current one; returns its number. Throws
   // core::UsageError if there was none.
   int roll_back(const std::string& name) const;
 

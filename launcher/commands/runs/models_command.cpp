@@ -64,7 +64,7 @@ void print_model(const ModelsArguments& arguments) {
   for (const RunJson& version : model["versions"]) print_version(version, false);
 }
 
-// A command of `models` with the flags that all of them have.
+// Adds a command of `models` with the flags that all of them have.
 CLI::App* add_models_command(CLI::App& models, const char* name, const char* help,
                              const std::shared_ptr<ModelsArguments>& arguments) {
   CLI::App* const command = models.add_subcommand(name, help);

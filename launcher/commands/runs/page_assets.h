@@ -1,5 +1,5 @@
-// Parts of the report page that are embedded in the program at build time. They lie in its
-// read-only data, of which a command that writes no page loads nothing.
+// Parts of the report page that are embedded in the program at build time, in its read-only data. A
+// command that writes no page loads none of it.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ struct PageAssets {
   std::string_view style, script;  // launcher/commands/runs/page/
   std::string_view chart_style;    // dygraphs
   std::string_view chart_script;   // dygraphs, whose first line names its licence
-  std::string_view chart_licence;  // text of that licence
+  std::string_view chart_licence;  // text of its licence
 };
 
 PageAssets page_assets();

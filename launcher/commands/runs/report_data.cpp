@@ -27,7 +27,7 @@ constexpr std::array kTrainFields{"attempt", "step", "epoch",     "samples",    
                                   "loss",    "lr",   "grad_norm", "samples_per_s", "memory_bytes"};
 constexpr std::int64_t kMaxSampleBytes = 4 << 20;
 
-// A list for each field, null where a record has none.
+// Returns a list for each field, with null for records that lack it.
 RunJson train_columns(const RunRecord& run) {
   RunJson columns = RunJson::object();
   for (const char* const name : kTrainFields) {
@@ -84,7 +84,7 @@ RunJson time_parts(const RunRecord& run) {
   return parts;
 }
 
-// "rank 2, phase data": the fields of a record that say what happened.
+// Returns the descriptive fields of a record: "rank 2, phase data".
 std::string details_of(const RunJson& record) {
   static const std::set<std::string> left_out{"event", "time", "attempt", "agent"};
   std::string text;
@@ -99,7 +99,7 @@ RunJson event_of(double time, std::string event, std::string text) {
   return {{"time", time}, {"event", std::move(event)}, {"text", std::move(text)}};
 }
 
-// Starts, failures and what the journal holds, in the order of time.
+// Returns starts, failures and other journal entries in order of time.
 RunJson events_of(const RunRecord& run) {
   std::vector<RunJson> events;
   if (run.journal.empty()) {

@@ -129,7 +129,7 @@ RunJson worst_of(std::vector<PredictedSample> samples, std::vector<std::string> 
     } catch (const core::StoppedError&) {
       throw;
     } catch (const core::Error&) {
-      shards.clear();  // the shards have gone: the keys are shown alone
+      shards.clear();  // the shards were removed: only the keys are shown
     }
     worst.push_back({{"key", one.key},
                      {"label", one.label},

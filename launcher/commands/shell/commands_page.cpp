@@ -17,7 +17,7 @@ Written by `scaletrain help --markdown`; a test compares this file with it.
 manual. A flag and its value may be written as `--flag value` or `--flag=value`.
 )";
 
-// Text that Markdown shows as it is, in a cell of a table too.
+// Escapes text for Markdown, also inside table cells.
 std::string markdown(const std::string& text) {
   std::string result;
   for (const char letter : text) {

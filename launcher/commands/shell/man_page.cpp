@@ -13,7 +13,7 @@
 namespace scaletrain::launcher {
 namespace {
 
-// Text that roff prints as it is.
+// Escapes text for roff.
 std::string roff(const std::string& text) {
   std::string result;
   bool at_line_start = true;
@@ -49,7 +49,7 @@ std::string flag_entry(const core::Flag& flag) {
   return notes.empty() ? text : text + roff(notes) + "\n";
 }
 
-// A line for the command itself, and one for those below it where the command runs by itself too.
+// Returns a line for the command itself, and one for its subcommands if it also runs without one.
 std::string synopsis(const core::Command& command, const std::string& name) {
   std::string words;
   for (const core::Flag& flag : command.flags) {

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::chrono::seconds kTablePatience{10};
 
-// The commands of `app` and of scaletrain-data beside us, where it is built.
+// Returns the commands of `app` and of scaletrain-data, if that is installed beside this program.
 core::Command whole_table(const CLI::App& app) {
   core::Command table = core::table_of(app);
   try {

@@ -65,7 +65,7 @@ std::string state_in_slurm(const std::filesystem::path& run) {
   const Captured end = run_tool({"squeue", "--noheader", "--format=%T",
                                  "--jobs=" + read_job_record(run).job, "--states=all"});
   if (!end.ok()) {
-    // The one error that says something of the job: Slurm has forgotten it.
+    // The only error that concerns the job: Slurm has forgotten it.
     if (end.error.find("Invalid job id") != std::string::npos) return "";
     throw core::UsageError("squeue", end.trouble(),
                            "whether the run's job still runs is not known: try again");

@@ -109,7 +109,7 @@ RunColumns columns_of(const std::filesystem::path& run) {
   return columns;
 }
 
-// The lines of squeue, the first of which names its columns, with those of the run.
+// Adds the run's columns to the lines of squeue, the first of which has the column names.
 std::string with_run(const std::string& squeue, const RunColumns& run) {
   std::vector<std::string> lines;
   std::size_t width = 0;

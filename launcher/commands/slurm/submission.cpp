@@ -88,7 +88,7 @@ recipe::Recipe checked_recipe(const SlurmOptions& options, std::optional<int> ta
   return recipe;
 }
 
-// The folders of the runs, and the name of the first one's recipe for a job that has none.
+// Checks the folders of the runs; a job without a name gets that of the first recipe.
 void check_runs(const SlurmOptions& options, Submission& submission) {
   std::vector<std::optional<int>> tasks{std::nullopt};
   if (!options.array.empty()) {

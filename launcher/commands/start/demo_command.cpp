@@ -113,7 +113,7 @@ double epoch_seconds(const fs::path& run) {
   return time_of(validated->second.rbegin()->second) - time_of(record.trained.begin()->second);
 }
 
-// Trains one epoch apart from the run. Returns the number of epochs that take so many minutes.
+// Trains one epoch in a separate run. Returns the number of epochs that take `minutes`.
 std::int64_t epochs_of(int minutes, const fs::path& recipe) {
   constexpr std::chrono::minutes kTrialTimeout{30};
   ScratchFolder scratch("scaletrain-demo-");

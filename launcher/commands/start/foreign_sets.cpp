@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t kMostListBytes = std::int64_t{1} << 30;
 constexpr std::size_t kHeadBytes = 1 << 16;
 
-// Column of a header; -1: it has none.
+// Returns the column of a header; -1 if it is absent.
 std::ptrdiff_t column(const format::CsvRow& header, const std::string& name) {
   const auto found = std::find(header.fields.begin(), header.fields.end(), name);
   return found == header.fields.end() ? -1 : found - header.fields.begin();
@@ -69,7 +69,7 @@ void count_classes(const std::vector<format::ListedSample>& samples, FoundData& 
   found.classes = highest >= 0 ? highest + 1 : std::ssize(names);
 }
 
-// The kind of `data import` for a path; "": none.
+// Returns the kind of `data import` for a path; "" if there is none.
 std::string import_kind(const GivenData& given) {
   static const std::map<std::string, std::string> kinds{{".parquet", "parquet"},
                                                         {".tfrecord", "tfrecord"},
@@ -82,7 +82,7 @@ std::string import_kind(const GivenData& given) {
   return kind == kinds.end() || !(given.is_file || given.is_folder) ? "" : kind->second;
 }
 
-// The Parquet or TFRecord files of a folder as one pattern of the shell; "": it has none.
+// Returns the Parquet or TFRecord files of a folder as one shell pattern; "" if there are none.
 std::string pattern_in(const GivenData& given, std::string& kind) {
   std::error_code error;
   if (!given.is_folder) return "";

@@ -62,7 +62,7 @@ bool has_class_folders(const fs::path& folder) {
                      [](const fs::path& one) { return !images_of(one).empty(); });
 }
 
-// The median of the shorter sides that could be read; 0: none.
+// Returns the median of the shorter sides that could be read; 0 if there are none.
 std::int64_t median_side(std::vector<std::int64_t> sides) {
   if (sides.empty()) return 0;
   std::sort(sides.begin(), sides.end());
@@ -133,7 +133,7 @@ void count_shards(const std::vector<std::string>& shards, FoundData& found) {
   found.side = median_side(std::move(sides));
 }
 
-// Names in classes.json beside the shards; 0: there is none that can be read.
+// Returns the number of names in classes.json beside the shards; 0 if it cannot be read.
 std::int64_t named_classes(const fs::path& folder) {
   const fs::path file = folder / "classes.json";
   std::error_code ignored;
@@ -144,7 +144,8 @@ std::int64_t named_classes(const fs::path& folder) {
   return json.is_array() ? std::ssize(json) : 0;
 }
 
-// The shards that `text` stands for, with braces, a pattern or a folder; empty: none.
+// Returns the shards of `text`, which may have braces, a pattern or a folder; empty if there are
+// none.
 std::vector<std::string> shards_of(const std::string& text) {
   std::string mistake;
   std::vector<std::string> shards;
@@ -155,7 +156,7 @@ std::vector<std::string> shards_of(const std::string& text) {
   return mistake.empty() ? shards : std::vector<std::string>();
 }
 
-// A pattern for the shards NAME-*.tar of `folder` as a source; null where there are none.
+// Returns a source with a pattern for the shards NAME-*.tar of `folder`; null if there are none.
 Json source_named(const fs::path& folder, const std::string& name) {
   const std::string pattern = (folder / (name + "-*.tar")).string();
   return shards_of(pattern).empty() ? Json() : Json{{"shards", pattern}};

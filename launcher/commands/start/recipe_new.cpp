@@ -40,7 +40,7 @@ void write_new(const fs::path& file, const std::string& text) {
   core::write_durably(disk, file, text);
 }
 
-// The commands go to standard output: they are what a person runs next.
+// The commands are written to standard output: the user runs them next.
 void make_recipe(const NewArguments& arguments) {
   const FoundData found = find_data(arguments.data);
   std::string next;

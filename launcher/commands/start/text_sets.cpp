@@ -39,7 +39,7 @@ std::vector<std::string> files_of(const std::string& text) {
   return recipe::expand_braces(text, mistake);
 }
 
-// The card NAME.tokens.json of a folder; nullopt where there is none.
+// Returns the card NAME.tokens.json of a folder; nullopt if there is none.
 std::optional<format::TokenCard> card_named(const fs::path& folder, const std::string& name) {
   const fs::path file = folder / (name + kCardEnding);
   std::error_code ignored;
@@ -70,7 +70,7 @@ void take_card(const format::TokenCard& card, FoundData& found) {
   found.vocab_size = card.vocab_size;
 }
 
-// The name of the card in a folder that training takes: train, or the first one; "": none.
+// Returns the name of the card for training: "train", or the first one; "" if there is none.
 std::string training_card(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -102,7 +102,7 @@ bool has_field(const Json& record, const std::string& name) {
   return record.is_object() && record.contains(name) && record[name].is_string();
 }
 
-// The text field of the first record of a .jsonl; "": it has none.
+// Returns the text field of the first record of a .jsonl; "" if it has none.
 std::string text_field(const fs::path& file) {
   const std::string head = head_of(file, kHeadBytes);
   const Json first = Json::parse(head.substr(0, head.find('\n')), nullptr, false);

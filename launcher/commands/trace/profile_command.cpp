@@ -1,4 +1,4 @@
-// `profile`: asks a running job for a trace of its next steps.
+// `profile`: requests a trace of a running job's next steps.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>

@@ -1,4 +1,4 @@
-// `trace merge` and `trace top`: look into the traces of a run.
+// `trace merge` and `trace top`: merge and analyse the traces of a run.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -32,7 +32,7 @@ struct TraceArguments {
   bool as_json = false;
 };
 
-// A folder stands for the newest traces of its run.
+// Returns the trace files; a folder means the newest traces of its run.
 std::vector<fs::path> trace_files(const TraceArguments& arguments) {
   std::vector<fs::path> files;
   for (const std::string& path : arguments.paths) {

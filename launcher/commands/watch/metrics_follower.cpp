@@ -39,7 +39,7 @@ void add_rows(const Json& record, std::vector<std::pair<std::string, double>>& r
   }
 }
 
-// The measures of an "eval" record stand between "epoch" and "count", the task's first one first.
+// The metrics of an "eval" record are between "epoch" and "count", the task's first one first.
 std::string first_measure(const Json& record) {
   bool is_measure = false;
   for (const auto& item : record.items()) {

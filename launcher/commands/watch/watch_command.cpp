@@ -65,7 +65,7 @@ std::vector<std::string> last_log_lines(const fs::path& run, const Json& status)
   file.seekg(begin);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
-  if (begin > 0 && !lines.empty()) lines.erase(lines.begin());  // cut
+  if (begin > 0 && !lines.empty()) lines.erase(lines.begin());  // the first line may be incomplete
   if (lines.size() > kLogLines) lines.erase(lines.begin(), lines.end() - kLogLines);
   return lines;
 }

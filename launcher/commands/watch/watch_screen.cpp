@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 using Lines = std::vector<std::string>;
 using Points = std::vector<observe::PlotPoint>;
 
-constexpr int kSideBySide = 80;        // columns from which two charts have room beside each other
+constexpr int kSideBySide = 80;        // minimum columns for two charts side by side
 constexpr int kLeastChart = 3;         // rows
 constexpr int kMostChart = 12;         // rows
 constexpr int kRowsBesideCharts = 11;  // for everything else

@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// {}: the folder cannot be listed, which is reported by who opens it. Throws core::DataError for a
-// name that is not UTF-8.
+// Returns {} if the folder cannot be listed, which is reported when it is opened. Throws
+// core::DataError for a name that is not UTF-8.
 std::vector<std::string> class_folders(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

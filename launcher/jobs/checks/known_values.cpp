@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Written = nlohmann::ordered_json;
 
-// The member at `pointer`; nullptr where it is not written.
+// Returns the member at `pointer`; nullptr if it is not written.
 const Written* find_written(const Written& recipe, const std::string& pointer) {
   const Written::json_pointer place(pointer);
   return recipe.contains(place) && !recipe.at(place).is_null() ? &recipe.at(place) : nullptr;
@@ -60,7 +60,7 @@ std::vector<std::string> allowed_to_differ(const Written& recipe) {
   return names;
 }
 
-// The files of /model/weights; nullopt where there are none to look at.
+// Returns the files of /model/weights; nullopt if there are none on this machine.
 std::optional<format::WeightFiles> weights_of(const Written& recipe) {
   std::string path = text_at(recipe, "/model/weights");
   if (path.empty()) path = text_at(recipe, "/model/weights/path");
@@ -91,7 +91,8 @@ class Completion {
     shown_.push_back(fmt::format("{}: {}", key, text));
   }
 
-  // The sets since the last call, shown with the file that says them.
+  // Returns the overrides added since the last call, logged with `place`, the file that they come
+  // from.
   std::vector<std::string> take(const std::string& place) {
     if (!sets_.empty()) {
       core::log_line(core::printable(
@@ -121,7 +122,7 @@ bool has_key(const recipe::Row& row, const std::string& key) {
                      [&](const recipe::Option& option) { return option.key == key; });
 }
 
-// Completes a model of this project, if the recipe names the same model or none.
+// Completes the model section, if the recipe names the same model or none.
 void complete_model(const Written& recipe, const exchange::KnownOfWeights& known,
                     Completion& completion) {
   const std::string given = name_of_model(recipe);
@@ -168,7 +169,7 @@ void complete_images(const Written& recipe, const exchange::KnownOfWeights& know
                  standard.eval_resize);
 }
 
-// The card of the training tokens; nullopt where there is none on this machine.
+// Returns the card of the training tokens; nullopt if there is none on this machine.
 std::optional<std::string> card_of_tokens(const recipe::Recipe& recipe) {
   if (recipe.data.train.tokens.empty()) return std::nullopt;
   std::optional<std::string> card = format::token_card_path(recipe.data.train.tokens.front());
@@ -177,8 +178,8 @@ std::optional<std::string> card_of_tokens(const recipe::Recipe& recipe) {
   return card;
 }
 
-// The recipe with `sets`, to see where its data is; nullopt where something else is wrong with it,
-// which is reported by who loads it.
+// Returns the recipe with `sets`, to find its data; nullopt if it has other mistakes, which are
+// reported when it is loaded.
 std::optional<recipe::Recipe> try_to_load(const std::string& path, std::vector<std::string> sets,
                                           const std::string& more = "") {
   if (!more.empty()) sets.push_back(more);
@@ -203,7 +204,7 @@ void complete_vocabulary(const std::string& path, const std::vector<std::string>
   for (std::string& set : completion.take(*card)) known.push_back(std::move(set));
 }
 
-// The number of classes is required: with any number the rest can be read.
+// The number of classes is required: any number allows reading the other keys.
 void complete_classes(const std::string& path, const std::vector<std::string>& sets,
                       const std::optional<exchange::KnownOfWeights>& weights,
                       Completion& completion, std::vector<std::string>& known) {
@@ -261,7 +262,7 @@ std::vector<std::string> known_values(const std::string& path,
     complete_images(recipe, *weights, completion);
     known = completion.take(weights->place);
   }
-  // A model of a worker of one's own may be of either kind.
+  // A custom worker's model may read images or tokens.
   const recipe::Row* const row = recipe::models().find(name_of_model(recipe));
   const bool may_have_tokens = row == nullptr || has_key(*row, "vocab_size");
   const bool may_have_classes = row == nullptr || !has_key(*row, "vocab_size");

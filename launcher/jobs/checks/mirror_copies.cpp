@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kPatienceToLook = 30;  // seconds, for a list before a fresh start
 
-// Output of `scaletrain data mirror PLACE FLAGS --json`.
+// Returns the output of `scaletrain data mirror PLACE FLAGS --json`.
 nlohmann::json ask(const std::string& place, const std::vector<std::string>& flags,
                    const recipe::Recipe* recipe = nullptr) {
   std::vector<std::string> arguments{"mirror", place, "--json"};

@@ -15,7 +15,7 @@ namespace scaletrain::launcher {
 int check_in_worker(const recipe::Recipe& recipe, const std::string& path,
                     std::vector<std::string> overrides, int ranks) {
   constexpr std::chrono::minutes kLongest{10};
-  // The data's card may have said it (launcher/jobs/checks/load_recipe_of_run.h).
+  // The data's card may have provided it (launcher/jobs/checks/load_recipe_of_run.h).
   if (recipe::reads_tokens(recipe.model)) {
     overrides.push_back(fmt::format("model.vocab_size={}", recipe.model.integer("vocab_size")));
   }

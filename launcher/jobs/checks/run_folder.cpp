@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMaxJsonBytes = 1 << 20;
 constexpr std::string_view kAttempt = "attempt_";
 
-// The highest N of the entries PREFIXN; -1: there is none.
+// Returns the highest N of the entries PREFIXN; -1 if there is none.
 int highest_number(const fs::path& folder, std::string_view prefix) {
   int highest = -1;
   for (const std::string& name : core::names_in(folder)) {

@@ -35,12 +35,12 @@ constexpr std::array<std::string_view, 20> kFree{
     "/name",          "/batch/memory_mb",  "/recompute",   "/offload",
     "/dist",          "/profile",          "/description", "/anomaly/saturation"};
 
-// True if `pointer` is `key` or lies below it.
+// True if `pointer` is `key` or below it.
 bool covers(std::string_view key, std::string_view pointer) {
   return pointer.starts_with(key) && (pointer.size() == key.size() || pointer[key.size()] == '/');
 }
 
-// "optimizer.lr" as a JSON pointer; a pointer stays as it is.
+// Converts "optimizer.lr" to a JSON pointer; a pointer is not changed.
 std::string as_pointer(std::string key) {
   if (key.starts_with("/")) return key;
   std::replace(key.begin(), key.end(), '.', '/');
@@ -53,8 +53,8 @@ std::string as_key(std::string pointer) {
   return pointer;
 }
 
-// The key to allow for a difference at `pointer`: of a thing that was exchanged for another, whose
-// keys all differ, the thing.
+// Returns the key that --allow must name for a difference at `pointer`. If a component was replaced
+// by another one, all of its keys differ, and the component itself is returned.
 std::string what_changed(const std::string& pointer, const std::vector<std::string>& differing) {
   const std::string thing = pointer.substr(0, pointer.rfind('/'));
   const bool exchanged = !thing.empty() && std::find(differing.begin(), differing.end(),
@@ -62,8 +62,7 @@ std::string what_changed(const std::string& pointer, const std::vector<std::stri
   return exchanged ? thing : pointer;
 }
 
-// recipe.json of a run, or of a checkpoint, where its checksum must hold before anything is said of
-// what is in it.
+// Reads recipe.json of a run, or of a checkpoint, whose checksum is verified first.
 std::string read_recipe(const fs::path& folder) {
   if (fs::exists(folder / "manifest.json")) {
     return format::read_listed_file(folder, format::read_manifest(folder), "recipe.json");
@@ -84,7 +83,7 @@ ResumePoint resume_point(const std::string& path) {
   }
   fs::path given = fs::absolute(path).lexically_normal();
   if (!given.has_filename()) given = given.parent_path();
-  // The links may be behind: what is meant is the newest, or the best.
+  // The links may be out of date: `latest` means the newest checkpoint, and `best` the best one.
   if (given.filename() == "latest") given = given.parent_path();
   if (given.filename() == "best" && given.parent_path().filename() == "checkpoints") {
     given = format::checkpoints_at(given).folders.front();
@@ -155,7 +154,7 @@ RunRequest run_to_resume(const LaunchOptions& options) {
                                 "give the recipe: scaletrain launch --resume PATH RECIPE");
   }
   const std::string text = read_recipe(file.parent_path());
-  // A run that was moved stays in the folder where it is now.
+  // A run that was moved continues in its present folder.
   std::vector<std::string> overrides;
   if (!point.run.empty()) overrides.push_back("output=" + point.run.string());
   const std::vector<std::string> given = overrides_of(options);
@@ -204,7 +203,7 @@ bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recip
   std::string differing;
   std::vector<std::string> flags;
   recipe::Recipe asked = recipe;
-  // The run goes on with what it has found.
+  // The resumed run keeps the batch size that it has found.
   if (asked.batch.is_automatic()) asked.batch.per_device = stored.batch.per_device;
   const std::vector<std::string> pointers = recipe::differing_keys(stored, asked);
   for (const std::string& pointer : pointers) {

@@ -33,8 +33,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxCardBytes = 64 << 20;
 
-// Counts the images of the class folders in `folder`, at most about `enough`; nullopt where a
-// folder cannot be listed.
+// Counts the images in the class folders of `folder`, up to about `enough`; nullopt if a folder
+// cannot be listed.
 std::optional<std::int64_t> images_in(const std::string& folder, std::int64_t enough) {
   std::int64_t count = 0;
   std::error_code error, ignored;
@@ -58,8 +58,7 @@ struct StatedSamples {
 };
 using Stated = std::map<std::string, StatedSamples>;
 
-// Reads `folder`/card.json; empty where there is none, or none that can be read: `data check`
-// reports that.
+// Reads `folder`/card.json; empty if there is none or it is damaged, which `data check` reports.
 Stated stated_in(const fs::path& folder) {
   const fs::path card = folder / "card.json";
   std::error_code ignored;
@@ -86,7 +85,7 @@ struct IndexChoice {
   std::uint64_t rule = 0;  // digest of the label rule
 };
 
-// What is known of the shards in one folder.
+// Known facts about the shards in one folder.
 struct ShardFolder {
   format::Quarantine quarantine;
   std::optional<Stated> stated;  // read when it is needed
@@ -148,7 +147,7 @@ std::optional<std::int64_t> samples_of_shards(const std::vector<std::string>& sh
   return count;
 }
 
-// Returns the samples of one epoch, or a number of at least `enough`; nullopt where the launcher
+// Returns the samples of one epoch, or a number of at least `enough`; nullopt if the launcher
 // cannot count them.
 std::optional<std::int64_t> samples_of(const recipe::Source& source, const IndexChoice& choice,
                                        std::int64_t enough) {
@@ -180,7 +179,7 @@ std::optional<std::int64_t> training_images(const recipe::Recipe& recipe) {
                     std::numeric_limits<std::int64_t>::max());
 }
 
-// An empty set is reported by the workers, with its place.
+// The workers report an empty set, with its file.
 void check_samples(const recipe::Recipe& recipe, int ranks) {
   const recipe::Data& data = recipe.data;
   if (!data.train.tokens.empty()) return;  // launcher/jobs/checks/token_check.h

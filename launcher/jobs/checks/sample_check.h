@@ -19,7 +19,7 @@ namespace scaletrain::launcher {
 // Throws core::CheckpointError for a damaged quarantine.json.
 void check_samples(const recipe::Recipe& recipe, int ranks);
 
-// Counts the training images of an epoch, in the same way; nullopt where the launcher cannot.
+// Counts the training images of an epoch in the same way; nullopt if the launcher cannot.
 std::optional<std::int64_t> training_images(const recipe::Recipe& recipe);
 
 // Returns the extension of a file in lower case, without its dot; "" if it has none.

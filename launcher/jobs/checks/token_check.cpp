@@ -52,7 +52,7 @@ std::optional<std::string> read_head(const std::string& path) {
   return head;
 }
 
-// The whole set is compared when it is read; what is wrong as a whole shows here.
+// Every token is checked when it is read; this finds errors of the whole file early.
 void check_first_tokens(const std::string& path, const format::ByteReader& file,
                         const format::TokenRun& run, std::int64_t vocab_size) {
   const auto count = static_cast<std::size_t>(std::min(run.count, kTokensLookedAt));

@@ -1,4 +1,4 @@
-// How a launcher finds the others, changes the leader and leaves: a part of NodesJob.
+// Joining, changing the leader and leaving: a part of NodesJob.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ std::optional<int> NodesJob::lose_store(const Session::View& view) {
     core::warn("the node with the store was lost after the run was done: {}", view.lost);
     return job_.ending.succeeded();
   }
-  // Another node may never have heard of it.
+  // Other nodes may not know of it.
   if (failure_ && !failure_->followed) core::log("{}", render(*failure_));
   if (placement_.fixed_ranks) {
     throw core::StoppedError("the job", "the node with the store was lost: " + view.lost,
@@ -128,8 +128,8 @@ std::optional<int> NodesJob::follow_successor(const Session::View& view) {
 void NodesJob::meet_again(const Session::View& view) {
   failure_.reset();
   last_ = view.last;
-  // A leader that never had a round knows no more than is known here; who came after it had named
-  // those who go on is none of them.
+  // A leader without a round knows no more than this node. A node that joined after the leader had
+  // named its successors is none of them.
   const bool knows_more = view.state.nodes > 0 && (view.rank || !view.state.handed_over);
   if (knows_more) rendezvous_.begin_again(view.state, last_, view.leader_heartbeat, core::now());
   beacon_ = {};  // ends it

@@ -17,7 +17,8 @@
 namespace scaletrain::core {
 namespace {
 
-constexpr std::size_t kPart = std::size_t{4} << 20;  // bytes of a request; several are under way
+// Bytes of one request; several run at the same time.
+constexpr std::size_t kPart = std::size_t{4} << 20;
 constexpr std::size_t kUnderWay = 64;
 
 }  // namespace
@@ -73,12 +74,12 @@ class AsyncFile::Impl {
  private:
   struct Range {
     bool writes = false;
-    std::size_t parts = 0;  // requests under way
+    std::size_t parts = 0;  // requests that are running
     int error = 0;
-    std::int64_t ends_at = -1;  // the file, before the range does
+    std::int64_t ends_at = -1;  // end of the file, if it is before the end of the range
   };
 
-  // Waits for a part; what is left of it goes on.
+  // Waits for a part; an incomplete part is continued.
   void finish_one() {
     const AsyncQueue::Done done = queue_->wait();
     std::unique_ptr<AsyncPart> part(done.part);
@@ -94,7 +95,7 @@ class AsyncFile::Impl {
   // `result`: bytes, or an errno below zero.
   bool goes_on(AsyncPart& part, std::int64_t result, Range& range) {
     if (result == -EINTR || result == -EAGAIN) return true;
-    // Pages of this file system are larger, or it only seemed to be able.
+    // Pages of this file system are larger, or it only claimed to support direct I/O.
     if (result == -EINVAL || result == -EOPNOTSUPP) {
       if (std::exchange(is_direct_, false) && end_direct(fd_.get())) return true;
     }
@@ -108,7 +109,7 @@ class AsyncFile::Impl {
       return false;
     }
     auto done = static_cast<std::size_t>(result);
-    // A part of a page cannot be followed past the cache.
+    // Direct I/O cannot continue after a part of a page.
     if (is_direct_ && done < part.bytes) done = done / kAsyncUnit * kAsyncUnit;
     if (done == 0 && std::exchange(is_direct_, false) && !end_direct(fd_.get())) {
       range.error = errno;
@@ -125,7 +126,7 @@ class AsyncFile::Impl {
   bool is_direct_;
   bool has_ring_ = false;
   std::unique_ptr<AsyncQueue> queue_;
-  std::map<std::uint64_t, Range> ranges_;  // ranges not waited for yet
+  std::map<std::uint64_t, Range> ranges_;  // ranges that nobody has waited for yet
   std::uint64_t last_ = 0;
   std::size_t under_way_ = 0;  // parts
 };
@@ -139,7 +140,7 @@ std::uint64_t AsyncFile::read(std::int64_t place, std::span<std::byte> memory) {
 }
 
 std::uint64_t AsyncFile::write(std::int64_t place, std::span<const std::byte> memory) {
-  // Nobody writes to it.
+  // The memory is only read.
   return impl_->begin(/*writes=*/true, place, const_cast<std::byte*>(memory.data()), memory.size());
 }
 

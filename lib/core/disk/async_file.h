@@ -1,8 +1,8 @@
-// Asynchronous file: parts are read ahead and written behind while the caller computes.
+// Asynchronous file: reads and writes run in the background while the caller computes.
 //
 // Bypasses the page cache if the file system allows, with io_uring (Axboe, Efficient IO with
-// io_uring, 2019; the kernel's own interface, <linux/io_uring.h>): many parts of a range are
-// transferred at a time. If the kernel or the container's permissions lack io_uring, a thread reads
+// io_uring, 2019; the kernel's own interface, <linux/io_uring.h>): it transfers many parts of a
+// range at a time. Without io_uring in the kernel or the container's permissions, a thread reads
 // and writes instead.
 #pragma once
 
@@ -23,7 +23,7 @@ class AsyncFile {
  public:
   enum class Way { kAuto, kRing, kThread };
 
-  // `fd` is open for reading and writing; `path` is for errors. kRing throws StorageError where
+  // `fd` must be open for reading and writing; `path` is for errors. kRing throws StorageError if
   // there is no io_uring.
   AsyncFile(std::filesystem::path path, Descriptor fd, Way way = Way::kAuto);
   ~AsyncFile();  // waits for running transfers

@@ -11,8 +11,8 @@ struct AsyncPart {
   bool writes = false;
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
-  std::int64_t place = 0;   // in the file
-  std::uint64_t range = 0;  // number of its range
+  std::int64_t place = 0;   // offset in the file
+  std::uint64_t range = 0;  // number of the range that it belongs to
 };
 
 // Used by one thread at a time.

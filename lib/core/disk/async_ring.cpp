@@ -1,5 +1,5 @@
-// io_uring without a library: io_uring_setup(2), io_uring_enter(2), and two rings in memory that is
-// shared with the kernel, whose heads and tails are read and written as io_uring(7) says.
+// io_uring without liburing: io_uring_setup(2), io_uring_enter(2), and two rings in memory shared
+// with the kernel, whose heads and tails are accessed as in io_uring(7).
 #include <linux/io_uring.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@
 namespace scaletrain::core {
 namespace {
 
-// Memory that is shared with the kernel.
+// Memory shared with the kernel.
 class Mapping {
  public:
   Mapping() = default;
@@ -51,7 +51,7 @@ class Mapping {
 
 class RingQueue : public AsyncQueue {
  public:
-  // Takes over the ring; has_room() is false where its memory cannot be had.
+  // Takes over the ring; has_room() is false if its memory is not available.
   RingQueue(Descriptor ring, const io_uring_params& params, int fd)
       : ring_(std::move(ring)), fd_(fd) {
     const std::size_t sent_bytes = params.sq_off.array + params.sq_entries * sizeof(unsigned);
@@ -70,7 +70,8 @@ class RingQueue : public AsyncQueue {
 
   bool has_room() const { return rings_ && entries_; }
 
-  // Requests through the page cache go to the kernel's threads, since they would block here.
+  // Requests through the page cache are passed to the kernel's threads, since they would block
+  // here.
   void begin(AsyncPart& part, bool is_direct) override {
     const unsigned tail = *sent_tail_;
     const unsigned place = tail & sent_mask_;
@@ -89,7 +90,7 @@ class RingQueue : public AsyncQueue {
       const long taken = enter(1, 0, 0);
       if (taken == 1) return;
       if (taken < 0 && (errno == EINTR || errno == EAGAIN || errno == EBUSY)) continue;
-      // The kernel does not take it, and looks no further than the tail.
+      // The kernel reads entries only up to the tail.
       std::atomic_ref(*sent_tail_).store(tail, std::memory_order_release);
       refused_.push_back({&part, taken < 0 ? -errno : -EIO});
       return;
@@ -104,7 +105,7 @@ class RingQueue : public AsyncQueue {
     }
     const unsigned head = *done_head_;
     while (head == std::atomic_ref(*done_tail_).load(std::memory_order_acquire)) {
-      enter(0, 1, IORING_ENTER_GETEVENTS);  // may return before: EINTR
+      enter(0, 1, IORING_ENTER_GETEVENTS);  // may return early, with EINTR
     }
     const io_uring_cqe& entry = done_[head & done_mask_];
     const Done done{std::bit_cast<AsyncPart*>(static_cast<std::uintptr_t>(entry.user_data)),
@@ -121,7 +122,7 @@ class RingQueue : public AsyncQueue {
   Descriptor ring_;
   int fd_;
   Mapping rings_, entries_;
-  // In `rings_`: numbers of entries for the kernel, and what it has done.
+  // In `rings_`: entry numbers for the kernel, and completed ones from it.
   unsigned *sent_tail_ = nullptr, *sent_ = nullptr, *done_head_ = nullptr, *done_tail_ = nullptr;
   unsigned sent_mask_ = 0, done_mask_ = 0;
   io_uring_cqe* done_ = nullptr;
@@ -135,7 +136,7 @@ std::unique_ptr<AsyncQueue> make_ring_queue(int fd, std::size_t most) {
   Descriptor ring(
       static_cast<int>(::syscall(__NR_io_uring_setup, static_cast<unsigned>(most), &params)));
   if (!ring) return nullptr;
-  // One mapping for both rings, and reads and writes without a vector: Linux 5.6.
+  // One mapping for both rings, and reads and writes without iovec: Linux 5.6.
   constexpr unsigned kNeeded =
       IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_RW_CUR_POS;
   if ((params.features & kNeeded) != kNeeded) {

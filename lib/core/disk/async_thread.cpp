@@ -65,7 +65,7 @@ class ThreadQueue : public AsyncQueue {
   std::condition_variable_any changed_;
   std::deque<AsyncPart*> parts_;
   std::deque<Done> done_;
-  std::jthread thread_;  // the last: it is joined first
+  std::jthread thread_;  // last member, so that it is joined first
 };
 
 }  // namespace

@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::size_t kDirectUnit = 4096;  // alignment of memory, offsets and sizes
 constexpr std::size_t kBlock = std::size_t{4} << 20;
-constexpr std::size_t kBlocks = 3;  // one is filled, one is written, one waits
+constexpr std::size_t kBlocks = 3;  // one is filled, one is written, one is spare
 
-// False where the file system cannot.
+// False if the file system does not support it.
 bool set_direct(int fd, bool is_direct) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && ::fcntl(fd, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
@@ -44,7 +44,7 @@ struct DirectFile::Impl {
     }
     try {
       thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-    } catch (const std::system_error&) {  // no more threads: the caller writes
+    } catch (const std::system_error&) {  // no more threads: the caller writes itself
     }
   }
 
@@ -73,7 +73,7 @@ struct DirectFile::Impl {
     while (lent_.size() >= kBlock) hand_over_lent(kBlock);
   }
 
-  // The remainder is no whole block: its last bytes go through the cache.
+  // The remaining bytes are no whole block and go through the page cache.
   void sync() {
     end_lent();
     wait_until_written(handed_over_);
@@ -82,7 +82,7 @@ struct DirectFile::Impl {
     if (::fsync(fd_.get()) != 0) throw_disk_fault(path_, "sync", errno);
   }
 
-  // The block is the thread's, and the next one that it has written is filled.
+  // Passes the block to the thread and continues with a block that the thread has written.
   void hand_over_block() {
     Block& block = blocks_[filling_];
     hand_over({block.memory.get(), std::exchange(filled_, 0)});
@@ -96,7 +96,7 @@ struct DirectFile::Impl {
     lent_ = lent_.subspan(count);
   }
 
-  // Writes whole pages of lent memory and copies the rest.
+  // Writes whole pages of lent memory directly and copies the rest.
   void end_lent() {
     if (lent_.empty()) return;
     if (const std::size_t whole = lent_.size() / kDirectUnit * kDirectUnit) hand_over_lent(whole);
@@ -144,7 +144,7 @@ struct DirectFile::Impl {
     }
   }
 
-  // Appends to the file, past the cache as far as it fills whole pages.
+  // Appends to the file: whole pages directly, the rest through the page cache.
   void write_out(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const std::size_t whole = bytes.size() / kDirectUnit * kDirectUnit;
@@ -152,14 +152,14 @@ struct DirectFile::Impl {
       const std::size_t now = is_direct_ ? whole : bytes.size();
       const ssize_t written = ::pwrite(fd_.get(), bytes.data(), now, place_);
       if (written < 0 && errno == EINTR) continue;
-      // Pages of this file system are larger, or it only seemed to be able.
+      // Pages of this file system are larger, or it only claimed to support direct I/O.
       if (written < 0 && is_direct_ && (errno == EINVAL || errno == EOPNOTSUPP)) {
         if (!end_direct()) return;
         continue;
       }
       if (written < 0) return set_fault(errno);
       if (written == 0) return set_fault(EIO);
-      // Part of a page cannot be followed by a write past the cache.
+      // After a partial page the next write cannot be direct.
       auto progress = static_cast<std::size_t>(written);
       if (is_direct_ && progress < now) {
         progress = progress / kDirectUnit * kDirectUnit;
@@ -170,7 +170,7 @@ struct DirectFile::Impl {
     }
   }
 
-  // Sends later writes through the page cache. False: it cannot.
+  // Sends later writes through the page cache. False if that is not possible.
   bool end_direct() {
     if (set_direct(fd_.get(), false)) {
       is_direct_ = false;
@@ -190,23 +190,23 @@ struct DirectFile::Impl {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
 
-  // Filled by the caller, a part of the file when it is handed over.
+  // Filled by the caller; handed over, it is a part of the file.
   struct Block {
     std::unique_ptr<std::byte, Free> memory;
-    std::size_t part = 0;  // its number, from 1, when it was handed over last
+    std::size_t part = 0;  // number of the part, from 1, when it was last handed over
   };
 
   std::filesystem::path path_;
   Descriptor fd_;
 
-  // The caller's.
+  // Used by the caller only.
   std::array<Block, kBlocks> blocks_;
   std::size_t filling_ = 0;          // the number of the block that is filled
-  std::size_t filled_ = 0;           // bytes of it
-  std::span<const std::byte> lent_;  // lent bytes after them, not handed over yet
-  std::size_t handed_over_ = 0;      // parts
+  std::size_t filled_ = 0;           // bytes in it
+  std::span<const std::byte> lent_;  // lent bytes after the block, not handed over yet
+  std::size_t handed_over_ = 0;      // number of parts
 
-  // Only who writes uses these: the thread, or the caller when the thread has nothing to do.
+  // Used by the writer only: the thread, or the caller while the thread is idle.
   bool is_direct_ = true;
   off_t place_ = 0;
 

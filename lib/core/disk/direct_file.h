@@ -1,5 +1,5 @@
-// Writes a large file past the page cache, at the speed of the disk, while the caller produces the
-// next bytes.
+// Direct I/O: writes a large file past the page cache, at the speed of the disk, while the caller
+// produces the next bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace scaletrain::core {
 
-// True if the file system of the open descriptor supports direct I/O; then `fd` must be written so.
+// Switches `fd` to direct I/O. True if the file system supports it; then all writes must use
+// DirectFile.
 bool begin_direct(int fd);
 // Directs later writes through the page cache. Returns false, with errno set, if that is not
 // possible.
@@ -27,7 +28,7 @@ class DirectFile {
   // All functions throw core::StorageError, also for the failure of an earlier write.
   void write(std::span<const std::byte> bytes);
   // Writes bytes that stay valid until sync() or close. They are not copied if they start on a page
-  // of memory and of the file, or continue the last ones.
+  // boundary of both memory and file, or continue the previous ones.
   void write_lasting(std::span<const std::byte> bytes);
   void sync();  // fsync
 

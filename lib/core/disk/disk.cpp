@@ -58,7 +58,8 @@ class LargeFile : public DiskFile {
   DirectFile file_;
 };
 
-// Refuses a path that is, or lies below, a link to a missing target: mkdir only says EEXIST.
+// Refuses a path that is, or is below, a link to a missing target, for which mkdir only returns
+// EEXIST.
 void refuse_dead_link(const fs::path& path) {
   std::error_code ignored;
   for (fs::path part = path; part.has_relative_path(); part = part.parent_path()) {
@@ -75,8 +76,8 @@ class SystemDisk : public Disk {
   std::unique_ptr<DiskFile> create(const fs::path& path, std::int64_t expected_bytes) override {
     Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!fd) throw_disk_fault(path, "create", errno);
-    // KEEP_SIZE: the blocks are reserved, the size grows as bytes are written. A file system
-    // without the call is fine; one without the space is not.
+    // KEEP_SIZE reserves blocks, while the size grows with the written bytes. A file system without
+    // the call is accepted; one without the space is an error.
     if (expected_bytes > 0 && ::fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 &&
         errno == ENOSPC) {
       throw_disk_fault(path, fmt::format("reserve {} bytes", expected_bytes), ENOSPC);
@@ -100,7 +101,7 @@ class SystemDisk : public Disk {
     const int result = ::fsync(fd);
     const int error = errno;
     ::close(fd);
-    // Some network file systems cannot sync a folder, and say so with EINVAL.
+    // Some network file systems cannot sync a folder and return EINVAL.
     if (result != 0 && error != EINVAL) throw_disk_fault(path, "sync the folder", error);
   }
 
@@ -134,7 +135,7 @@ class SystemDisk : public Disk {
   }
 };
 
-// One name a thread, so that threads that write one file do not share it.
+// The name differs by thread, so that threads that write the same file do not share it.
 fs::path temporary_beside(const fs::path& path) {
   return path.parent_path() / temporary_name("." + path.filename().string(), ::gettid());
 }
@@ -179,7 +180,7 @@ std::string read_file(const fs::path& path, std::int64_t max_bytes, ExitCode cod
   const auto refuse = [&](const std::string& reason, const std::string& remedy) {
     throw Error(code, path.string(), reason, remedy);
   };
-  // O_NONBLOCK: opening a FIFO that nobody writes must not wait.
+  // O_NONBLOCK: opening a FIFO without a writer must not block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     throw_read_fault(path, errno);

@@ -1,4 +1,4 @@
-// Errors that failed operations of the disk throw.
+// Errors of failed disk operations.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace scaletrain::core {
 
-// StorageError that names the path, what could not be done, `error`, an errno, and what to do.
+// Throws StorageError with the path, the failed action, `error` (an errno) and a remedy.
 [[noreturn]] void throw_disk_fault(const std::filesystem::path& path, std::string_view action,
                                    int error);
 

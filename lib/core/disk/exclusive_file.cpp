@@ -10,7 +10,7 @@
 namespace scaletrain::core {
 namespace {
 
-// errno; 0: done.
+// Returns an errno; 0 on success.
 int write_synced(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());

@@ -1,5 +1,5 @@
-// Huge pages (2 MiB): writing such memory past the page cache is faster than 4 KiB pages, which the
-// kernel looks up one by one (docs/lab/performance.md).
+// Huge pages (2 MiB): direct I/O from such memory is faster than from 4 KiB pages, which the kernel
+// looks up one by one (docs/lab/performance.md).
 #pragma once
 
 #include <cstddef>

@@ -56,7 +56,7 @@ std::optional<Owner> parse(const std::string& text) {
   }
 }
 
-// True if the owner lives; nullopt if that cannot be seen from here.
+// True if the owner is alive; nullopt if this host cannot know.
 std::optional<bool> lives(const Owner& owner) {
   if (owner.host != host_name() || owner.boot_id != this_boot() ||
       owner.pid_namespace != this_pid_namespace()) {
@@ -74,7 +74,8 @@ std::optional<bool> lives(const Owner& owner) {
                    "stop that job first, or give this one another folder: --set output=FOLDER");
 }
 
-// Watches a lease that cannot be judged from here; returns when it is stale, throws when it beats.
+// Watches a lease whose owner cannot be checked from here. Returns when it is stale; throws when it
+// changes.
 void watch(const std::filesystem::path& file, const std::string& text, milliseconds stale_after) {
   log("{}: watching for {:.0f} s whether its owner is alive", file.string(),
       std::chrono::duration<double>(stale_after).count());
@@ -83,12 +84,13 @@ void watch(const std::filesystem::path& file, const std::string& text, milliseco
     std::this_thread::sleep_for(std::min<milliseconds>(stale_after / 20, milliseconds(1000)));
     const std::string seen = read_system_file(file);
     std::error_code unknown;
-    if (seen.empty() && !std::filesystem::exists(file, unknown)) return;  // given back
+    // The owner has released it.
+    if (seen.empty() && !std::filesystem::exists(file, unknown)) return;
     if (seen != text) refuse(file, seen);
   }
 }
 
-// A complete file beside `file`, to be linked or renamed to it.
+// Writes a complete file beside `file`, to be linked or renamed to it.
 std::filesystem::path write_beside(const std::filesystem::path& file, const std::string& text) {
   std::filesystem::path temporary = file.string() + fmt::format(".{}.{}", host_name(), getpid());
   const Descriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
@@ -101,7 +103,7 @@ std::filesystem::path write_beside(const std::filesystem::path& file, const std:
   return temporary;
 }
 
-// Puts `text` at `file` if nothing is there; false: something is.
+// Creates `file` with `text`; false if the file exists.
 bool create(const std::filesystem::path& file, const std::string& text) {
   const std::filesystem::path temporary = write_beside(file, text);
   const Exclusive result = name_exclusively(temporary, file, text);
@@ -117,12 +119,12 @@ bool create(const std::filesystem::path& file, const std::string& text) {
   return result.is_made;
 }
 
-// Takes a stale lease away. One of several observers succeeds; one that comes late and moves a new
-// owner's lease puts it back.
+// Removes a stale lease. One of several observers succeeds; a late one that has moved a new owner's
+// lease moves it back.
 void take_away(const std::filesystem::path& file, const std::string& stale) {
   const std::filesystem::path aside =
       file.string() + fmt::format(".stale.{}.{}", host_name(), getpid());
-  if (rename(file.c_str(), aside.c_str()) != 0) return;  // another observer was first
+  if (rename(file.c_str(), aside.c_str()) != 0) return;  // another observer was faster
   const std::string moved = read_system_file(aside);
   if (moved != stale && !name_exclusively(aside, file, moved).is_made) {
     warn("{}: could not be put back", file.string());
@@ -130,7 +132,7 @@ void take_away(const std::filesystem::path& file, const std::string& stale) {
   unlink(aside.c_str());
 }
 
-// True if `fd` is the folder that has this name now.
+// True if `fd` is the folder that currently has this name.
 bool is_folder(int fd, const std::filesystem::path& folder) {
   struct stat held = {}, named = {};
   return fstat(fd, &held) == 0 && stat(folder.c_str(), &named) == 0 &&
@@ -167,8 +169,8 @@ Lease::Lease(std::filesystem::path file, int attempt, milliseconds stale_after)
   }
 }
 
-// Throws UsageError where another process of this machine holds it. A file system without locks
-// leaves it at the file.
+// Locks the folder. Throws UsageError if another process of this machine holds it. On a file system
+// without locks, only the lease file protects the run.
 void Lease::hold_folder() {
   const std::filesystem::path folder = file_.has_parent_path() ? file_.parent_path() : ".";
   if (is_folder(folder_.get(), folder)) return;

@@ -1,4 +1,4 @@
-// One owner for a run's folder: a small file that its owner keeps changing.
+// Lease: a run's folder has one owner, which keeps updating a small file.
 //
 // lease.json holds {"host","boot_id","pid_namespace","pid","started","attempt","beat"}; `started`
 // is the process's start time in clock ticks since boot, so that a number used again is not
@@ -10,9 +10,9 @@
 // Competing processes create the file atomically, so one of them wins: by link(2), or with O_EXCL
 // on a file system without hard links (lib/core/disk/exclusive_file.h).
 //
-// The owner also holds a lock on the folder itself, which ends with its process: it refuses others
-// of this machine while the file is not there, because somebody removed it. The next beat writes it
-// anew, and the folder with it.
+// The owner also holds a lock on the folder, which ends with its process. If a user removes the
+// file, the lock still refuses other processes of this machine, and the next renewal writes the
+// file and the folder again.
 #pragma once
 
 #include <chrono>

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTemporary = ".tmp.";
 
-// Stands for the boot and the process namespace of this process.
+// Identifies the boot and the process namespace of this process.
 std::string this_place() {
   static const std::string place = fmt::format(
       "{:08x}", static_cast<std::uint32_t>(xxh3_64(this_boot() + " " + this_pid_namespace())));

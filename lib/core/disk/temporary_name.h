@@ -1,8 +1,8 @@
 // Names of files and folders that are being written: "NAME.tmp.PID-START-PLACE" beside NAME.
 //
-// START is the start of the process in clock ticks since boot, PLACE stands for the boot and the
-// process namespace, so a number that is used again, after a reboot or in another container, is not
-// mistaken for the writer.
+// START is the start of the process in clock ticks since boot, PLACE identifies the boot and the
+// process namespace, so a process number that is used again, after a reboot or in another
+// container, is not mistaken for the writer.
 #pragma once
 
 #include <sys/types.h>

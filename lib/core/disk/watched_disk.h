@@ -11,7 +11,7 @@ namespace scaletrain::core {
 
 class WatchedDisk : public Disk {
  public:
-  // `watch` is called before every operation, on the thread of that.
+  // Calls `watch` before every operation, on the thread of the operation.
   WatchedDisk(Disk& disk, std::function<void()> watch) : disk_(disk), watch_(std::move(watch)) {}
 
   std::unique_ptr<DiskFile> create(const std::filesystem::path& path,

@@ -33,7 +33,7 @@ struct WorkerEnv {
   std::optional<int> beat_fd;      // SCALETRAIN_BEAT_FD: where it beats (lib/core/process/beat.h)
   std::optional<int> verdict_fd;   // SCALETRAIN_VERDICT_FD: a file in memory for its cause
   bool one_host = false;           // SCALETRAIN_ONE_HOST: all nodes are launchers of this host
-  std::string replicas;            // SCALETRAIN_REPLICAS: lib/replica/peer.h; "": none are kept
+  std::string replicas;            // SCALETRAIN_REPLICAS (lib/replica/peer.h)
   std::optional<int> secret_fd;    // SCALETRAIN_SECRET_FD: a file in memory with the job's secret
   double grace_s = 0;              // SCALETRAIN_GRACE: from a stop to a kill; 0: not known
   std::string resume_command;      // SCALETRAIN_RESUME: what a person types to go on

@@ -13,7 +13,7 @@
 namespace scaletrain::core {
 
 struct BatchRamp {
-  std::int64_t start = 0, increment = 0;  // samples in the first step; growth at a time
+  std::int64_t start = 0, increment = 0;  // samples of the first step; samples added at a time
   std::int64_t samples = 0;               // length of the ramp
   bool operator==(const BatchRamp&) const = default;
 };

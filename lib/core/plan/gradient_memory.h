@@ -1,5 +1,5 @@
-// Peak memory of gradients on one rank, for each way in which ranks exchange them. `explain`,
-// `plan`, and the advice after running out of memory take their figures from here.
+// Peak memory of gradients on one rank, for each way in which ranks reduce them. `explain`, `plan`,
+// and the advice after running out of memory take their figures from here.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,9 @@ struct ShardedGradients {
   bool reduces_as_bf16 = false;  // blocks of fp32 are converted before they are reduced
 };
 
-// ZeRO and FSDP: follows the last backward of a step through `blocks`, in their order. A block is
-// filled while the one before it is reduce-scattered, so two are in memory at a time. If blocks are
-// kept and micro-batches accumulate, all are.
+// ZeRO and FSDP: simulates the last backward of a step through `blocks`. A block is filled while
+// the previous one is reduce-scattered, so two are in memory at a time. If blocks are kept and
+// micro-batches accumulate, all of them are.
 GradientPeak sharded_gradients(const std::vector<GradientBlock>& blocks,
                                const ShardedGradients& options);
 

@@ -52,8 +52,8 @@ void check_fit(int world_size, const MeshSizes& sizes) {
                  : fmt::format("start {} or {} ranks, or change one of these", below, above));
 }
 
-// Numbers of data coordinates that can hold experts together: of all of them equal blocks, each
-// with whole replicas.
+// Lists the expert-parallel sizes that fit: equal blocks of data-parallel ranks, each with whole
+// sharding groups.
 std::string numbers_that_fit(int readers, int shards) {
   std::string text = "1";
   for (int number = std::max(2, shards); number <= readers; ++number) {
@@ -122,7 +122,7 @@ std::vector<int> MeshPlan::group(int rank, std::initializer_list<Axis> axes) con
   int first = rank;
   for (const Axis axis : axes) first -= coordinate(rank, axis) * stride(axis);
   std::vector<int> ranks{first};
-  // Starting from the outermost axis, each rank so far is followed by those beside it.
+  // Axes from the outermost one: each rank so far is followed by its neighbours along the axis.
   for (const Axis axis : kAllAxes) {
     bool varies = false;
     for (const Axis one : axes) varies = varies || one == axis;

@@ -103,20 +103,21 @@ class MeshPlan {
   std::vector<int> in_copy(int rank, std::initializer_list<Axis> axes) const;
   std::vector<int> same_place(int rank, std::initializer_list<Axis> axes) const;
 
-  // True if `rank` stands for the ranks that have the same samples: the first of a context and a
-  // tensor group does. In a pipeline each stage has one.
+  // True if `rank` reads the samples that a context and a tensor group share: its first rank does.
+  // In a pipeline, one rank of each stage does.
   bool reads(int rank) const {
     return coordinate(rank, Axis::kContext) == 0 && coordinate(rank, Axis::kTensor) == 0;
   }
   // True if `rank` is the one that counts the samples of its data-parallel rank.
   bool counts(int rank) const { return reads(rank) && coordinate(rank, Axis::kPipe) == 0; }
-  // True if `rank` is one that counts the losses of its data-parallel rank: in a pipeline the last
-  // stage has them, and each rank of a context group those of its own tokens.
+  // True if `rank` counts losses of its data-parallel rank: in a pipeline, ranks of the last stage;
+  // in a context group, each rank for its own tokens.
   bool counts_losses(int rank) const {
     return coordinate(rank, Axis::kTensor) == 0 &&
            coordinate(rank, Axis::kPipe) == size(Axis::kPipe) - 1;
   }
-  // True if `rank` writes its shards of a checkpoint: the first of the ranks with the same shards.
+  // True if `rank` writes its shards to a checkpoint: the first of the ranks with the same shards
+  // does.
   bool writes(int rank) const {
     return replica(rank) == 0 && coordinate(rank, Axis::kContext) == 0;
   }

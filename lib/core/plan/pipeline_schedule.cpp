@@ -23,7 +23,8 @@ Actions gpipe(const PipelineShape& shape) {
   return actions;
 }
 
-// Forwards until the rank's first micro-batch comes back, then one backward a forward.
+// Runs forwards until the rank's first micro-batch comes back, then alternates backward and
+// forward.
 Actions one_forward(const PipelineShape& shape, int rank) {
   const int ahead = std::min(shape.ranks - 1 - rank, shape.micros);
   Actions actions;
@@ -35,8 +36,8 @@ Actions one_forward(const PipelineShape& shape, int rank) {
   return actions;
 }
 
-// Number `index` of a rank's forwards or backwards: groups of as many micro-batches as ranks go
-// through one chunk after the other.
+// Returns forward or backward number `index` of a rank: groups of as many micro-batches as ranks
+// pass through one chunk after the other.
 Action interleaved_action(const PipelineShape& shape, Work work, int index) {
   const int group = shape.ranks * shape.chunks;
   const int place = index % group / shape.ranks;
@@ -61,8 +62,8 @@ Actions interleaved(const PipelineShape& shape, int rank) {
   return actions;
 }
 
-// As 1F1B; a rank that waits less at the beginning keeps more gradients of weights for the end, so
-// that all ranks hold as many micro-batches as the first one does.
+// Like 1F1B, but a rank that starts later defers more weight gradients to the end, so that all
+// ranks hold as many micro-batches as the first one.
 Actions zero_bubble(const PipelineShape& shape, int rank) {
   Actions actions;
   int weights = 0;

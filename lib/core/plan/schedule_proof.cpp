@@ -40,7 +40,7 @@ std::string text_of(const Action& action) {
 
 bool gives_gradient(Work work) { return work == Work::kBackward || work == Work::kBackwardInput; }
 
-// When each stage was done with each micro-batch; nullopt: it is not.
+// Time at which each stage has finished each micro-batch; nullopt: not yet.
 using Times = std::vector<std::optional<double>>;
 
 class Paper {
@@ -92,14 +92,14 @@ class Paper {
     return whole / shape_.chunks;
   }
 
-  // Each stage takes each micro-batch once in each direction, in order.
+  // Checks that each stage processes each micro-batch once in each direction, in order.
   void check_actions() const {
     if (static_cast<int>(schedule_.size()) != shape_.ranks) {
       refuse(shape_.ranks, fmt::format("{} for {}", counted(std::ssize(schedule_), "row"),
                                        counted(shape_.ranks, "rank")));
     }
     for (std::size_t rank = 0; rank < schedule_.size(); ++rank) {
-      // Micro-batches that were run so far, by chunk and work.
+      // Micro-batches that have run so far, by chunk and work.
       std::vector<std::vector<int>> had(static_cast<std::size_t>(shape_.chunks),
                                         std::vector<int>(kWorks, 0));
       for (const Action& action : schedule_[rank]) {
@@ -127,15 +127,15 @@ class Paper {
     }
   }
 
-  // Lists the messages that `rank` sends to its neighbour in one direction, or gets from the other
-  // one, in its order: places of the stage that gives it.
+  // Lists the messages that `rank` sends to its neighbour in one direction, or receives from the
+  // other one, in the rank's order, by the place of the sending stage.
   std::vector<std::size_t> messages(std::size_t rank, bool forward, bool sends) const {
     std::vector<std::size_t> result;
     for (const Action& action : schedule_[rank]) {
       const bool moves = forward ? action.work == Work::kForward : gives_gradient(action.work);
       if (!moves) continue;
       const int stage = stage_of(rank, action);
-      // The stage that gives, and the one that takes.
+      // Sending and receiving stage.
       const int from = sends ? stage : (forward ? stage - 1 : stage + 1);
       const int to = forward ? from + 1 : from - 1;
       if (from < 0 || from >= shape_.stages() || to < 0 || to >= shape_.stages()) continue;
@@ -156,7 +156,7 @@ class Paper {
     }
   }
 
-  // When what the action needs is there.
+  // Time at which the inputs of the action are available.
   std::optional<double> ready(std::size_t rank, const Action& action) const {
     const int stage = stage_of(rank, action);
     if (action.work == Work::kForward) {
@@ -204,7 +204,7 @@ class Paper {
   const WorkCosts& costs_;
   Times forward_, gradient_;       // indexed by place
   std::vector<double> clock_;      // indexed by rank
-  std::vector<std::size_t> next_;  // the action it is at
+  std::vector<std::size_t> next_;  // index of the next action of each rank
 };
 
 }  // namespace

@@ -21,13 +21,15 @@ class Costs {
   std::vector<double> sums_;
 };
 
-// Best beginning of the last of so many stages, over so many units, and the value of the division.
+// Best first unit of the last stage, for a number of stages over a number of units, and the cost of
+// that division.
 struct Best {
   double value = kNone;
   std::size_t begin = 0;
 };
 
-// Indexed by stages and units; `together` adds a last stage to what those before are worth.
+// Indexed by stages and units; `together` combines the cost of earlier stages with a new last
+// stage.
 template <class Together>
 std::vector<std::vector<Best>> best_divisions(const Costs& costs, std::size_t stages,
                                               const Together& together) {

@@ -57,7 +57,7 @@ std::int64_t StepPlan::step_of(std::int64_t epoch, std::int64_t position) const 
 std::int64_t StepPlan::first_step(std::int64_t epoch) const {
   const Row& first = rows_.front();
   if (epoch > first.place.epoch) return step_of(epoch, 0);
-  // Epochs before the plan are not known; they had at least as many steps.
+  // The steps of epochs before the plan are unknown; there were at least as many.
   const std::int64_t began = first.step - first.place.step_in_epoch;
   return began - (first.place.epoch - epoch) * steps_per_epoch();
 }

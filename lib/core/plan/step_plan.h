@@ -15,7 +15,7 @@ namespace scaletrain::core {
 // Position of one step, all from 0.
 struct StepPlace {
   std::int64_t epoch = 0, step_in_epoch = 0;
-  std::int64_t position = 0;  // of its first sample in the epoch
+  std::int64_t position = 0;  // position of its first sample in the epoch
   bool operator==(const StepPlace&) const = default;
 };
 

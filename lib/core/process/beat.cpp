@@ -42,12 +42,12 @@ struct RecentCollective {
   std::array<std::atomic<std::uint64_t>, kNameWords> words;
 };
 
-// The worker writes, but for `peer_lost`; all zero at first.
+// Written by the worker, except `peer_lost`; all zero at first.
 struct BeatPage {
   alignas(64) std::atomic<std::uint64_t> count;
   std::atomic<std::uint32_t> phase;
   std::atomic<std::int64_t> step, total_steps, collectives;
-  std::atomic<std::int64_t> open;  // collectives that are entered and not complete
+  std::atomic<std::int64_t> open;  // collectives entered but not complete
   std::atomic<std::uint32_t> peer_lost;
   std::atomic<std::int32_t> stack_signal;
   std::atomic<std::uint32_t> stacks;
@@ -108,7 +108,7 @@ bool Beat::peer_is_lost() const { return impl_->page->peer_lost != 0; }
 const char* Beat::enter_collective(const char* kind) {
   BeatPage& page = *impl_->page;
   const char* name = impl_->next_name.exchange(nullptr);
-  if (name == nullptr) name = "gradients";  // only the Reducer's have none
+  if (name == nullptr) name = "gradients";  // only the Reducer's collectives have no name
   std::string text = kind;
   text += ' ';
   text += name;
@@ -178,7 +178,7 @@ std::optional<BeatCollective> BeatReader::collective(std::int64_t number) const 
     const std::uint64_t word = recent.words[i];
     std::memcpy(letters.data() + i * sizeof word, &word, sizeof word);
   }
-  if (recent.number != number) return std::nullopt;  // overwritten meanwhile
+  if (recent.number != number) return std::nullopt;  // overwritten meanwhile by a newer collective
   const std::string_view text(letters.data(), strnlen(letters.data(), letters.size()));
   const std::size_t space = std::min(text.find(' '), text.size());
   result.kind = text.substr(0, space);
@@ -189,7 +189,7 @@ std::optional<BeatCollective> BeatReader::collective(std::int64_t number) const 
 std::string BeatReader::stacks() const {
   struct stat status = {};
   if (fstat(fd_, &status) != 0 || status.st_size <= static_cast<off_t>(kPageBytes)) return "";
-  constexpr off_t kMost = 16 << 20;  // a worker that writes nonsense there
+  constexpr off_t kMost = 16 << 20;  // limit, in case a worker writes nonsense there
   std::string text(static_cast<std::size_t>(
                        std::min<off_t>(status.st_size - static_cast<off_t>(kPageBytes), kMost)),
                    '\0');

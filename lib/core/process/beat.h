@@ -1,9 +1,9 @@
-// Heartbeat of a worker, shown to the launcher in memory that both share: no lock, no system call,
-// and a few nanoseconds each time.
+// Heartbeat of a worker, shown to the launcher through shared memory: no lock, no system call, a
+// few nanoseconds each.
 //
-// The launcher makes a file without a name for each of its workers (make_beat_file), which vanishes
-// when both have ended. Its first page holds the beat; behind it lie the stacks that the worker
-// writes when it is asked to (lib/core/process/stack_dump.h).
+// The launcher makes an unnamed file for each worker (make_beat_file), which vanishes when both
+// have ended. Its first page holds the heartbeat. After it come the stack traces that the worker
+// writes on request (lib/core/process/stack_dump.h).
 #pragma once
 
 #include <cstdint>
@@ -18,44 +18,45 @@ namespace scaletrain::core {
 
 enum class Phase : std::uint32_t {
   kStarting,
-  kJoining,     // waits until all ranks are there and connected
+  kJoining,     // waits until all ranks are connected
   kData,        // waits for the next batch
   kCompute,     // forward, backward and update
-  kCollective,  // has entered a collective and may wait in it
+  kCollective,  // has entered a collective and may be waiting in it
   kValidating,
   kSaving,
-  kWaiting,  // for the other ranks, at the end
+  kWaiting,  // waits for the other ranks, at the end
 };
 inline constexpr std::size_t kPhases = 8;
 
-// "starting", "joining", "data", "compute", "collective", "validating", "saving", "waiting"
+// Returns "starting", "joining", "data", "compute", "collective", "validating", "saving" or
+// "waiting".
 std::string_view to_text(Phase phase);
 
 struct BeatPage;  // the shared page
 
-// A worker's side. Copies write to the same page.
+// The worker's side of the heartbeat. Copies write to the same page.
 class Beat {
  public:
-  Beat();                     // nobody reads it
-  explicit Beat(int fd);      // the launcher's file. Throws core::Error of kMemory.
-  void offer_stacks(int fd);  // After this call the launcher may ask for stacks, written to `fd`
+  Beat();                     // a heartbeat that nobody reads
+  explicit Beat(int fd);      // uses the launcher's file. Throws core::Error of kMemory.
+  void offer_stacks(int fd);  // from now on the launcher may request stacks, written to `fd`
 
-  // One thread at a time: the one that trains.
-  void enter(Phase phase);                   // again and again while in it: "still here"
-  void begin_step(std::int64_t step);        // the optimizer step under way, from 1
-  void set_total_steps(std::int64_t steps);  // steps of the run
-  void name_next(const char* name);          // names the next collective; stays valid until then
+  // Call these from the training thread only.
+  void enter(Phase phase);                   // call it repeatedly during a phase, as a sign of life
+  void begin_step(std::int64_t step);        // starts optimizer step `step`, from 1
+  void set_total_steps(std::int64_t steps);  // total number of steps of the run
+  void name_next(const char* name);  // name of the next collective; must stay valid until then
 
-  std::int64_t step() const;  // step of the last begin_step
+  std::int64_t step() const;  // step of the last begin_step()
 
-  // A collective is entered, "all-reduce" or "broadcast"; from any thread. Returns its name. The
-  // launcher sees this rank in it until complete_collective() is called, which is later
-  // than the training thread's return from it where a device's queue does the waiting.
+  // Enters a collective, "all-reduce" or "broadcast"; may be called from any thread. Returns its
+  // name. The launcher sees this rank in the collective until complete_collective(). On a device,
+  // that is later than the training thread's return, as the device's queue waits.
   const char* enter_collective(const char* kind);
-  void complete_collective();  // one that was entered; from any thread
-  void leave_collective();     // the training thread has returned from it: a sign of life
+  void complete_collective();  // completes an entered collective; from any thread
+  void leave_collective();     // the training thread has returned from it, which is a sign of life
 
-  // True if the launcher has reported that a rank of the job is gone (report_peer_lost).
+  // True if the launcher has reported the loss of another rank (report_peer_lost).
   bool peer_is_lost() const;
 
  private:
@@ -65,13 +66,13 @@ class Beat {
 
 // Heartbeat of one worker as the launcher reads it.
 struct BeatState {
-  std::uint64_t count = 0;  // changes with every beat
+  std::uint64_t count = 0;  // changes with every heartbeat
   Phase phase = Phase::kStarting;
   std::int64_t step = 0;         // 0: none yet
   std::int64_t total_steps = 0;  // 0: not known
-  std::int64_t collectives = 0;  // entered so far
-  int stack_signal = 0;          // signal that makes a thread write its stack; 0: none does
-  std::uint32_t stacks = 0;      // written so far
+  std::int64_t collectives = 0;  // collectives entered so far
+  int stack_signal = 0;          // signal for a stack trace of a thread; 0: not supported
+  std::uint32_t stacks = 0;      // stack traces written so far
 };
 
 struct BeatCollective {
@@ -79,24 +80,24 @@ struct BeatCollective {
   std::int64_t step = 0;
 };
 
-// An empty file for one worker. Throws core::Error of kMemory.
+// Makes an empty file for one worker. Throws core::Error of kMemory.
 Descriptor make_beat_file();
 
-// Reports to the worker that beats in the file `fd` that another rank is gone: what it still waits
-// for does not come. Throws core::InternalError.
+// Reports to the worker of `fd` that another rank is lost, so that it stops waiting for it. Throws
+// core::InternalError.
 void report_peer_lost(int fd);
 
 class BeatReader {
  public:
-  explicit BeatReader(int fd);  // stays the caller's. Throws core::Error of kMemory.
+  explicit BeatReader(int fd);  // `fd` stays open. Throws core::Error of kMemory.
   ~BeatReader();
   BeatReader(BeatReader&& other) noexcept;
   BeatReader& operator=(BeatReader&&) = delete;
 
   BeatState state() const;
-  // The collective `number`, from 1; nullopt where it was not entered, or long ago.
+  // Returns collective `number`, from 1; nullopt if it has not been entered, or is too old.
   std::optional<BeatCollective> collective(std::int64_t number) const;
-  // Returns the stacks that were written after the page.
+  // Returns the stack traces after the first page.
   std::string stacks() const;
 
  private:

@@ -22,7 +22,8 @@ std::set<int> allowed_cpus() {
 int quota_cores(const std::string& cpu_max, int most) {
   std::istringstream text(cpu_max);
   double quota = 0, period = 0;
-  if (!(text >> quota >> period) || quota <= 0 || period <= 0) return most;  // "max" is no number
+  // "max" is not a number.
+  if (!(text >> quota >> period) || quota <= 0 || period <= 0) return most;
   return std::clamp(static_cast<int>(quota / period), 1, most);
 }
 

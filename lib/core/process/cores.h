@@ -1,4 +1,4 @@
-// How many processors this process may use.
+// Number of CPUs that this process may use.
 #pragma once
 
 #include <set>
@@ -6,11 +6,11 @@
 
 namespace scaletrain::core {
 
-// The numbers of the CPUs that this process may run on.
+// Returns the numbers of the CPUs that this process may run on.
 std::set<int> allowed_cpus();
 
-// Whole cores that cgroup v2's cpu.max ("200000 100000", "max 100000") allows, at least 1; `most`
-// where it sets no limit or cannot be read.
+// Returns the whole cores that cgroup v2's cpu.max ("200000 100000", "max 100000") allows, at least
+// 1; `most` if it sets no limit or cannot be read.
 int quota_cores(const std::string& cpu_max, int most);
 
 // Returns how many CPUs this process may use, within its container's quota; at least 1.

@@ -5,7 +5,7 @@
 
 namespace scaletrain::core {
 
-// "unknown host" where the system does not say.
+// Returns "unknown host" if the system does not say.
 std::string host_name();
 
 }  // namespace scaletrain::core

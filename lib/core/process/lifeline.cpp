@@ -15,7 +15,7 @@ void leave_at_end(int fd, int stop_fd, int exit_status) {
   std::array<pollfd, 2> watched{pollfd{fd, POLLIN, 0}, pollfd{stop_fd, POLLIN, 0}};
   while (::poll(watched.data(), watched.size(), -1) < 0 && errno == EINTR) {
   }
-  // Nothing is ever written to the pipe: an event on it is its end.
+  // Nothing is ever written to the pipe: any event on it is its end.
   if (watched[1].revents == 0) ::_exit(exit_status);
 }
 

@@ -1,5 +1,5 @@
-// A pipe whose other end the launcher holds: when it closes, the launcher is gone, however it
-// ended, and so is this process.
+// Lifeline: a pipe whose other end the launcher holds. When it closes, the launcher has ended in
+// some way, and this process ends too.
 #pragma once
 
 #include <thread>
@@ -8,7 +8,7 @@ namespace scaletrain::core {
 
 class Lifeline {
  public:
-  // Watches the read end `fd`; at end of file the process leaves at once with `exit_status`.
+  // Watches the read end `fd` and ends the process with `exit_status` at end of file.
   Lifeline(int fd, int exit_status);
   ~Lifeline();
   Lifeline(const Lifeline&) = delete;

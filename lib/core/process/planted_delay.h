@@ -1,12 +1,13 @@
-// Delays on purpose, for tests: the environment variable SCALETRAIN_FAULT, never a recipe key.
+// Artificial delays for tests, planted by the environment variable SCALETRAIN_FAULT, never by a
+// recipe key.
 //
 //   SCALETRAIN_FAULT=KIND@NUMBER[,RANK]=MILLISECONDS[;...]
 //
-//   slow-start        before the model is built; counted in starts of the process
+//   slow-start        before the model is built; NUMBER counts starts of the process
 //   slow-batch        before the training thread takes a batch
-//   slow-copy         in the preparation of a batch, with its copy to the device
-//   slow-forward, slow-backward, slow-optimizer    in this part of a step
-//   slow-collective   where a collective is entered
+//   slow-copy         while a batch is prepared and copied to the device
+//   slow-forward, slow-backward, slow-optimizer   in this part of a step
+//   slow-collective   at the start of a collective
 //   slow-evaluation   in each batch of an evaluation
 //   slow-checkpoint   in each checkpoint, while training waits for it
 //
@@ -40,20 +41,20 @@ inline constexpr std::size_t kDelayPlaces = 9;
 
 struct PlantedDelay {
   DelayPlace place = DelayPlace::kStart;
-  std::int64_t first = 1;   // visit of the place from which on it happens
-  std::optional<int> rank;  // nullopt: all
+  std::int64_t first = 1;   // delays from this visit of the place on
+  std::optional<int> rank;  // nullopt: all ranks
   std::int64_t milliseconds = 0;
 };
 
-// The faults of the environment variable; empty if it is not set.
+// Returns the faults in the environment variable; empty if it is not set.
 std::vector<std::string> planted_faults();
 
-// The delay that one part names; nullopt: it is a fault of another kind. Throws core::UsageError
-// for a delay of another form.
+// Parses a delay; nullopt if it is another kind of fault. Throws core::UsageError for an invalid
+// delay.
 std::optional<PlantedDelay> parse_delay(std::string_view fault);
 
-// Sleeps where the environment variable asks for it. May be called by any thread; costs one test
-// otherwise.
+// Sleeps if the environment variable has a delay for this place; costs one test otherwise. May be
+// called from any thread.
 void delay_if_planted(DelayPlace place);
 
 }  // namespace scaletrain::core

@@ -27,7 +27,7 @@ double seconds_of(clockid_t clock) {
 
 }  // namespace
 
-// The name in field 2 may hold anything, so fields are counted from its closing bracket.
+// The name in field 2 may contain anything, so fields are counted after its closing bracket.
 std::int64_t start_ticks(pid_t pid) {
   const std::string stat = read_small(fmt::format("/proc/{}/stat", pid));
   const std::size_t bracket = stat.rfind(')');

@@ -1,5 +1,4 @@
-// Files installed beside this program: the other programs, and libraries that are opened on
-// demand.
+// Files installed beside this program: other programs, and libraries that are loaded on demand.
 #pragma once
 
 #include <filesystem>
@@ -7,18 +6,18 @@
 
 namespace scaletrain::core {
 
-// The folder of this program's own file.
+// Returns the folder of this program's file.
 std::filesystem::path own_folder();
 
-// The path of `name` beside this program; it may not exist.
+// Returns the path of `name` beside this program; it may not exist.
 std::string program_beside_us(const std::string& name);
 
-// Symbol lookup of a library that is opened, if two symbols have one name: the program's first, or
-// its own and those of the libraries it links.
+// Symbol resolution of a loaded library for names that exist twice: kOfProgram prefers the
+// program's symbols, kOwn the library's and those of the libraries that it links.
 enum class Symbols { kOfProgram, kOwn };
 
-// Opens a library beside this program for the rest of the process; the result: its `symbol`.
-// Throws UsageError with `place`, the linker's reason and `remedy`.
+// Loads a library beside this program for the rest of the process and returns its `symbol`. Throws
+// UsageError with `place`, the linker's reason and `remedy`.
 void* symbol_beside_us(const char* library, const char* symbol, const char* place,
                        const char* remedy, Symbols first = Symbols::kOfProgram);
 

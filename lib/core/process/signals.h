@@ -1,15 +1,16 @@
-// A stop that was asked for: a handler sets a flag, nothing else.
+// Stop requests by signals: a handler only sets a flag.
 #pragma once
 
 namespace scaletrain::core {
 
 enum class StopReason : int { kNone = 0, kTerminate = 1, kInterrupt = 2 };
 
-// SIGTERM, SIGUSR1 and SIGUSR2 ask for kTerminate, SIGINT for kInterrupt; a second SIGINT ends the
-// process at once with status 130. SIGPIPE is ignored. Call once, before threads are started.
+// Installs handlers: SIGTERM, SIGUSR1 and SIGUSR2 request kTerminate, SIGINT kInterrupt. A second
+// SIGINT ends the process at once with status 130. SIGPIPE is ignored. Call once, before threads
+// are started.
 void install_stop_handlers();
 
-// The first reason that was heard, kNone until then.
+// Returns the first stop request, or kNone.
 StopReason stop_reason();
 
 }  // namespace scaletrain::core

@@ -15,7 +15,7 @@ namespace scaletrain::core {
 namespace {
 
 constexpr int kMostFrames = 64;
-constexpr int kOwnFrames = 2;  // the handler, and the kernel's way into it
+constexpr int kOwnFrames = 2;  // the handler, and the kernel's frame that called it
 
 int stack_fd = -1;
 std::atomic<std::uint32_t>* stacks_written = nullptr;
@@ -49,8 +49,8 @@ void write_header() {
   [[maybe_unused]] const ssize_t ignored = write(stack_fd, line.data(), length);
 }
 
-// The handler neither allocates nor takes a lock that the interrupted code could hold, but for the
-// loader's: a thread that hangs inside dlopen stays silent.
+// The handler neither allocates nor takes a lock that the interrupted code could hold, except the
+// loader's: a thread that hangs inside dlopen writes no stack.
 void on_stack_signal(int /*signal*/) {
   const int error = errno;
   write_header();
@@ -67,7 +67,7 @@ void on_stack_signal(int /*signal*/) {
 
 int install_stack_dump(int fd, std::atomic<std::uint32_t>& written) {
   std::array<void*, 1> first{};
-  backtrace(first.data(), 1);  // loads the unwinder now: the handler must not
+  backtrace(first.data(), 1);  // loads the unwinder now, as the handler must not
   stack_fd = fd;
   stacks_written = &written;
   const int signal = SIGRTMIN + 6;

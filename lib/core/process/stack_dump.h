@@ -1,4 +1,5 @@
-// Stacks on demand, without a debugger: a signal makes the thread that it interrupts write its own.
+// Stack traces on request, without a debugger: a signal makes the interrupted thread write its own
+// stack.
 #pragma once
 
 #include <atomic>
@@ -6,10 +7,10 @@
 
 namespace scaletrain::core {
 
-// After this call the signal that is returned makes a thread write to `fd` a line "thread TID NAME"
-// and one line for each frame, innermost first, as backtrace_symbols_fd(3) writes it, and then add
-// one to `written`. Ask one thread after another (tgkill), each when the one before has counted.
-// Both arguments must outlive the process's last thread. Call once.
+// Installs the handler and returns its signal. A thread that receives the signal writes to `fd` a
+// line "thread TID NAME" and one line for each frame, innermost first, as backtrace_symbols_fd(3)
+// does, and then increments `written`. Signal one thread at a time (tgkill), the next one after the
+// increment. Both arguments must outlive the last thread of the process. Call once.
 int install_stack_dump(int fd, std::atomic<std::uint32_t>& written);
 
 }  // namespace scaletrain::core

@@ -27,12 +27,12 @@ constexpr std::chrono::milliseconds kReapPatience{10'000}, kReapLook{1};
 
 constexpr const char* kProcessRemedy = "raise the limits of processes (ulimit -u) or of memory";
 
-// True if the machine had run out of a resource, rather than the request being wrong.
+// True if the machine had run out of a resource; false if the request was wrong.
 bool is_exhaustion(int error) {
   return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-// NAME=VALUE of the environment with `variables` on top.
+// Returns the environment as NAME=VALUE, with `variables` added or replaced.
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -56,13 +56,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// Gives the child one descriptor; dup2 to the same number would keep the close-on-exec flag.
+// Passes one descriptor to the child; dup2 to the same number would keep the close-on-exec flag.
 bool hand_over(int ours, int childs) {
   if (ours == childs) return fcntl(ours, F_SETFD, 0) == 0;
   return dup2(ours, childs) >= 0;
 }
 
-// The CPUs as the bits that the kernel reads; empty for none.
+// Returns the CPU mask for the kernel; empty if there are no CPUs.
 std::vector<unsigned long> cpu_mask(const std::vector<int>& cpus) {
   constexpr std::size_t kBits = 8 * sizeof(unsigned long);
   std::vector<unsigned long> mask;
@@ -74,11 +74,11 @@ std::vector<unsigned long> cpu_mask(const std::vector<int>& cpus) {
   return mask;
 }
 
-// Runs in the child between fork and exec: system calls only. Returns where exec fails.
+// Runs in the child between fork and exec, with system calls only. Returns if exec fails.
 void become(const SpawnRequest& request, char* const* arguments, char* const* environment,
             const std::vector<unsigned long>& cpus, pid_t parent) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
-  if (getppid() != parent) _exit(1);  // it died before the death signal was set
+  if (getppid() != parent) _exit(1);  // the parent died before the death signal was set
   if (request.pid_pipe >= 0) {
     const pid_t number = getpid();
     [[maybe_unused]] const ssize_t written = write(request.pid_pipe, &number, sizeof number);
@@ -135,7 +135,7 @@ Process Process::spawn(const SpawnRequest& request) {
   const std::vector<char*> environment = pointers(variable_texts);
   const std::vector<unsigned long> cpus = cpu_mask(request.cpus);
 
-  // The write end closes on a successful exec; otherwise it brings the child's errno.
+  // The write end closes on a successful exec; otherwise the child writes its errno to it.
   Pipe pipe = make_pipe();
   const pid_t parent = getpid();
   const pid_t pid = fork_process(request.arguments[0], request.cgroup);
@@ -174,17 +174,17 @@ Process Process::spawn(const SpawnRequest& request) {
 }
 
 Process::~Process() {
-  if (pidfd_) end_group(now() + kReapPatience);  // else moved from, or ended
+  if (pidfd_) end_group(now() + kReapPatience);  // no pidfd: moved from, or already ended
 }
 
 bool Process::end_group(SteadyTime end) {
   signal_group(SIGKILL);
-  // Who is left behind becomes ours before its parent can be reaped; the group keeps its number
-  // until the last of it is.
+  // Orphans become children of this process before their parent is reaped. The group keeps its
+  // number until its last process is reaped.
   while (true) {
     siginfo_t info{};
     const int result = waitid(P_PGID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG);
-    if (result != 0 && errno != EINTR) break;  // no child of ours is in it any more
+    if (result != 0 && errno != EINTR) break;  // no child of this process is left in the group
     if (result != 0 || info.si_pid != 0) continue;
     if (now() >= end) return false;
     std::this_thread::sleep_for(kReapLook);

@@ -56,8 +56,8 @@ Descriptor connect_to(const addrinfo& address, milliseconds time, std::string& w
 
 namespace {
 
-// Listens at the first address of `host` on `port`, which becomes the free one that was found where
-// it is 0.
+// Listens at the first address of `host` on `port`; a port of 0 becomes the free port that was
+// chosen.
 Descriptor listen_at(const std::string& host, int& port, int& error) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -102,7 +102,7 @@ Descriptor connect_to(const std::string& host, int port, milliseconds time, std:
 
 std::vector<Descriptor> listen_on_free_port(const std::string& who,
                                             const std::vector<std::string>& hosts, int& port) {
-  constexpr int kAttempts = 16;  // the port of the first address may be in use at another one
+  constexpr int kAttempts = 16;  // a free port of the first address may be in use at another one
   std::string why = "no address is of this machine";
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     port = 0;

@@ -17,12 +17,12 @@ namespace scaletrain::core {
 Descriptor connect_to(const std::string& host, int port, std::chrono::milliseconds time,
                       std::string& why);
 
-// Listens on one free port, at each address of `hosts` that belongs to this machine; the sockets
-// are non-blocking. Throws InternalError of `who` if there is no such port or address.
+// Listens on one free port at each address of `hosts` that belongs to this machine; the sockets are
+// non-blocking. Throws InternalError naming `who` if there is no such port or address.
 std::vector<Descriptor> listen_on_free_port(const std::string& who,
                                             const std::vector<std::string>& hosts, int& port);
 
-// Waits for these events of poll(2); throws on timeout.
+// Waits for these events of poll(2); throws at a timeout.
 using WaitForSocket = std::function<void(short events)>;
 
 // Send or receive all of `bytes` over a non-blocking socket. Return "", or the reason why the

@@ -2,11 +2,11 @@
 //
 // The ledger is a state machine with one current row and one clock reading at each change of the
 // row. Rows therefore never overlap, and their sums equal the wall time by construction. A
-// TimeScope books the time until its end on its row and interrupts the row around it.
+// TimeScope books the time from its start to its end on its row and interrupts the enclosing row.
 //
-// A ledger belongs to a thread and scopes find it there. Modules that only wait or compute, such as
-// lib/dist and lib/engine, need no reference to it, and the threads of the data loader, which work
-// at the same time, have none. A scope on a thread without a ledger does nothing.
+// A ledger belongs to a thread, where scopes find it, so modules such as lib/dist and lib/engine
+// need no reference to it. The threads of the data loader, which work at the same time, have none.
+// A scope on a thread without a ledger does nothing.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@
 namespace scaletrain::core {
 
 enum class TimeRow : std::uint8_t {
-  kStartUp,        // until the first step: imports, data, model, connections, a checkpoint's load
+  kStartUp,        // until the first step: imports, data, model, connections, loading a checkpoint
   kDataWait,       // the next batch is not ready
   kHostToDevice,   // copy of a batch to the device, normalization, mixup
-  kForward,        // also what prepares a step
-  kBackward,       // also recomputed activations
+  kForward,        // includes the preparation of a step
+  kBackward,       // includes recomputed activations
   kCommunication,  // exposed communication: training waits in a collective
   kOptimizer,      // clipping, update, EMA
   kEvaluation,
@@ -36,19 +36,19 @@ inline constexpr std::size_t kTimeRows = 10;
 // Seconds by row.
 using RowSeconds = std::array<double, kTimeRows>;
 
-// Name of a row in metrics.jsonl: "data_wait".
+// Returns the name of a row in metrics.jsonl: "data_wait".
 std::string_view to_text(TimeRow row);
-// Sum of all rows.
+// Returns the sum of all rows.
 double sum_of(const RowSeconds& seconds);
 
-// Clock of a device, whose work is queued ahead of it: the ledger places a mark into the queue
-// where a row begins, and the times between marks are known once the device has passed them.
+// Clock of a device, which runs after the host that queues its work. The ledger queues a mark where
+// a row begins; the time between two marks is known when the device has passed both.
 class TimeMarks {
  public:
   virtual ~TimeMarks() = default;
   virtual void place() = 0;
-  // Seconds between the two oldest marks; forgets the older one. nullopt if there are not two, or
-  // the device has not passed the second; with `waits` it waits for that.
+  // Returns the seconds between the two oldest marks and drops the older one. nullopt if there are
+  // not two, or the device has not passed the second one; `waits`: waits for it.
   virtual std::optional<double> next(bool waits) = 0;
 };
 
@@ -61,27 +61,27 @@ class TimeLedger {
   TimeLedger(const TimeLedger&) = delete;
   TimeLedger& operator=(const TimeLedger&) = delete;
 
-  // The calling thread's ledger; nullptr if it has none.
+  // Returns the calling thread's ledger; nullptr if it has none.
   static TimeLedger* of_thread() { return current; }
 
-  // Takes times from a device's queue from now on. Call while the queue is empty.
+  // From now on takes times from a device's queue. Call while the queue is empty.
   void use(std::unique_ptr<TimeMarks> marks);
 
-  // Begins `row` and returns the row before it. Start-up, evaluation and checkpoints cover what
-  // happens inside them: there the row stays.
+  // Begins `row` and returns the previous one. Start-up, evaluation and checkpoints include
+  // everything inside them: there the row does not change.
   TimeRow enter(TimeRow row);
-  // Returns to `row`, which enter() has returned; at the end of start-up, begins it.
+  // Returns to `row`, the result of enter(); at the end of start-up, begins it.
   void leave(TimeRow row);
   TimeRow row() const { return row_; }
 
-  // Seconds by row since the ledger was made; of a device those that are known.
+  // Seconds by row since the ledger was made; on a device, as far as known.
   RowSeconds total();
-  // Seconds by row since the last call, so that all calls sum to the wall time. With `waits`, on a
-  // device, waits for all work that is queued.
+  // Seconds by row since the last call, so that all calls sum to the wall time. On a device,
+  // `waits` waits for all queued work.
   RowSeconds take(bool waits = false);
 
-  // Ends the current row's span of a trace (trace_spans.h), as each change of the row does. Call it
-  // before TraceSpans::stop(). On a device, spans are the host's time, in which work is queued.
+  // Ends the current row's span of a trace (trace_spans.h), as each change of row does. Call before
+  // TraceSpans::stop(). On a device, a span is the host's time, in which work is queued.
   void end_span();
 
   static std::int64_t monotonic_ns();
@@ -93,17 +93,19 @@ class TimeLedger {
 
   static thread_local TimeLedger* current;
   const Clock clock_;
-  std::int64_t mark_;  // until then all time is booked
+  std::int64_t mark_;  // all time before it is booked
   TimeRow row_ = TimeRow::kStartUp;
-  std::int64_t span_begin_ns_ = 0;  // wall clock, where a trace has recorded a change of the row
+  // Wall clock of the last change of row that a trace has recorded.
+  std::int64_t span_begin_ns_ = 0;
   std::array<std::int64_t, kTimeRows> spent_ns_{};
   RowSeconds taken_{};
-  std::unique_ptr<TimeMarks> marks_;  // nullptr: the clock of the host
-  std::deque<TimeRow> marked_;        // rows that begin at the marks, whose ends are not known
+  std::unique_ptr<TimeMarks> marks_;  // nullptr: clock of the host
+  std::deque<TimeRow> marked_;        // rows that begin at the marks and have not ended yet
 };
 
-// While it exists, `ledger` is the calling thread's: the one that trains, or a thread that works
-// while that one waits for it, as the backward thread of a device does. nullptr: none.
+// While it exists, `ledger` is the calling thread's: that of the training thread, or of a thread
+// that works while the training thread waits for it, such as a device's backward thread. nullptr:
+// none.
 class LedgerOfThread {
  public:
   explicit LedgerOfThread(TimeLedger* ledger);

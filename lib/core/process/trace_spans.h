@@ -1,8 +1,8 @@
 // Spans of a trace: named intervals on the wall clock that a profiler writes beside its operations.
 //
-// The profiler of a process records one trace at a time, and so do the spans: they belong to the
-// process. While no trace is recorded, a span costs one relaxed load. All functions may be called
-// from any thread.
+// The profiler of a process records one trace at a time, so the spans belong to the process too.
+// While no trace is recorded, a span costs one relaxed load. All functions may be called from any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@ namespace scaletrain::core {
 
 struct TraceSpan {
   enum class Kind : std::uint8_t {
-    kStep,        // an optimizer step
-    kRow,         // of the time ledger: they follow each other without gaps
-    kCollective,  // from its start to its completion: they may overlap
+    kStep,        // one optimizer step
+    kRow,         // a row of the time ledger; rows follow each other without gaps
+    kCollective,  // from its start to its completion; collectives may overlap
     kThread       // of one thread: they are nested
   };
 
@@ -33,19 +33,19 @@ class TraceSpans {
   static bool is_on() { return recording.load(std::memory_order_relaxed); }
   // Begins to record, without the spans of an earlier trace.
   static void start();
-  // Ends recording; returns the spans that ended since start(), cut at start().
+  // Ends recording; returns the spans that ended since start(), clipped to start there.
   static std::vector<TraceSpan> stop();
   // Records a span that has ended; does nothing while no trace is recorded.
   static void add(TraceSpan span);
 
   static std::int64_t wall_ns();        // nanoseconds since 1970
-  static std::int64_t thread_number();  // the calling thread's
+  static std::int64_t thread_number();  // number of the calling thread
 
  private:
   static std::atomic<bool> recording;
 };
 
-// Records the calling thread's time in a scope. `name` outlives it.
+// Records a scope of the calling thread. `name` must outlive it.
 class SpanScope {
  public:
   explicit SpanScope(const char* name)
@@ -56,7 +56,7 @@ class SpanScope {
 
  private:
   const char* const name_;
-  const std::int64_t begin_ns_;  // 0: no trace was recorded
+  const std::int64_t begin_ns_;  // 0: no trace was being recorded
 };
 
 }  // namespace scaletrain::core

@@ -29,7 +29,7 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
 }
 
-// Paths are relative to it.
+// Relative paths need a working directory.
 void check_working_directory() {
   std::error_code error;
   static_cast<void>(std::filesystem::current_path(error));
@@ -38,7 +38,7 @@ void check_working_directory() {
                    "change to a folder that exists");
 }
 
-// "~" of a word, and of --flag=~ too, which a shell leaves as it is.
+// Expands "~" in a word and in --flag=~, which a shell does not expand.
 void expand_homes(std::vector<std::string>& arguments) {
   for (std::string& word : arguments) {
     const std::size_t value = word.starts_with("--") ? word.find('=') + 1 : 0;
@@ -46,7 +46,7 @@ void expand_homes(std::vector<std::string>& arguments) {
   }
 }
 
-// "--flag=" as "--flag" and "": CLI11 would take the next word for its value.
+// Splits "--flag=" into "--flag" and "": CLI11 would take the next word as the value.
 void split_empty_values(std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     std::string& word = words[i];
@@ -78,7 +78,7 @@ std::vector<std::string> flags_of(const CLI::App& command) {
   return flags;
 }
 
-// "; here it is --nproc", where the command has that.
+// Returns "; here it is --nproc" if the command has that flag.
 std::string here_it_is(const CLI::App& command, const std::string& place, const std::string& flag) {
   const std::string ours = our_word(place, flag);
   const std::vector<std::string> known = flags_of(command);
@@ -120,7 +120,7 @@ std::string here_it_is(const CLI::App& command, const std::string& place, const 
                   ours.empty() ? did_you_mean(name, known) : fmt::format("; here it is {}", ours)));
 }
 
-// A command of commands that none of them follows.
+// Refuses a command that needs a subcommand and has none.
 void refuse_missing_command(const CLI::App& app) {
   const auto [command, place] = chosen_of(app);
   const std::vector<std::string> known = command_names(*command);
@@ -141,8 +141,8 @@ void refuse_missing_command(const CLI::App& app) {
                                chosen.command == &app ? " COMMAND" : ""));
 }
 
-// Room for all that a command prints: of what does not fit, an earlier write would have forgotten
-// why it failed.
+// Gives stdout a buffer for all output of a command: with several writes, the reason why an early
+// one failed would be lost.
 void hold_output_back() {
   static std::array<char, 1 << 20> buffer;
   [[maybe_unused]] static const int once =
@@ -184,7 +184,7 @@ bool parse_command_line(CLI::App& app, std::vector<std::string> arguments, const
   try {
     split_empty_values(arguments);
     expand_homes(arguments);
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them in reverse order
     app.parse(arguments);
   } catch (const CLI::ExtrasError&) {
     refuse_extras(app, hint);

@@ -1,6 +1,6 @@
-// Shared parts of the programs' command lines: CLI11, with errors as ours.
+// Command lines of the programs: CLI11 with the error texts of scaletrain.
 //
-// The app is named as a person types it ("scaletrain", "scaletrain data"); its subcommands run in
+// The app has the name that a user types ("scaletrain", "scaletrain data"); its subcommands run in
 // their callbacks.
 #pragma once
 
@@ -12,24 +12,24 @@
 
 namespace scaletrain::core {
 
-// The names of the app's subcommands.
+// Returns the names of the app's subcommands.
 std::vector<std::string> command_names(const CLI::App& app);
 
-// Throws core::UsageError: there is no subcommand `name`; it names those that are, `others` among
-// them, and the nearest.
+// Throws core::UsageError for an unknown subcommand `name`, listing the known ones, `others`
+// included, and the nearest.
 [[noreturn]] void refuse_command(const CLI::App& app, const std::string& name,
                                  const std::vector<std::string>& others = {});
 
-// Writes what stdout still holds. Throws core::StorageError where not all that was printed could be
-// written (a full disk behind `> FILE`); a reader that has gone (`| head`) is no error.
+// Flushes stdout. Throws core::StorageError if not all output could be written (a full disk with `>
+// FILE`); a closed reader (`| head`) is no error.
 void flush_output();
 
 // Parses `arguments` (without the program's name) and runs the callbacks. False after --help,
 // --version or --command-table (lib/core/text/command_table.h), which print. Throws
-// core::UsageError for what the app does not take, naming the nearest flag, and where the working
-// directory was removed; and whatever a callback throws.
+// core::UsageError for unknown arguments, naming the nearest flag, and for a removed working
+// directory; also the errors of the callbacks.
 //
-// `hint` says more about a word that is not taken, as a remedy; "" for nothing.
+// `hint` returns a remedy for an unknown word, or "".
 using WordHint = std::function<std::string(const std::string& command, const std::string& word)>;
 bool parse_command_line(CLI::App& app, std::vector<std::string> arguments,
                         const WordHint& hint = nullptr);

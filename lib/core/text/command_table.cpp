@@ -12,7 +12,8 @@ namespace {
 
 using TableJson = nlohmann::ordered_json;
 
-// "List the shards" as "List the shards."; a first word that is a value or a flag keeps its case.
+// Turns "List the shards" into "List the shards."; a first word that is a value or a flag keeps its
+// case.
 std::string sentence(std::string text) {
   if (text.empty()) return text;
   const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
@@ -23,7 +24,7 @@ std::string sentence(std::string text) {
   return text;
 }
 
-// "{jpeg,png}" as its values; empty if `rule` is another rule.
+// Returns the values of "{jpeg,png}"; empty if `rule` has another form.
 std::vector<std::string> values_of_rule(const std::string& rule) {
   std::vector<std::string> values;
   if (rule.size() < 2 || rule.front() != '{' || rule.back() != '}') return values;
@@ -32,7 +33,7 @@ std::vector<std::string> values_of_rule(const std::string& rule) {
   return values;
 }
 
-// "from 1 to 64" for "INT in [1 - 64]", as CLI::Range describes itself.
+// Returns "from 1 to 64" for "INT in [1 - 64]", the description of a CLI::Range.
 std::string limits_of_rule(const std::string& rule) {
   if (rule == "NONNEGATIVE") return "0 or more";
   if (rule == "POSITIVE") return "more than 0";

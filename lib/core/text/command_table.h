@@ -33,17 +33,17 @@ struct Command {
   std::string examples;  // one command line a line; a line that starts with "# " explains the next
   std::vector<Flag> flags;
   std::vector<Command> commands;
-  std::string group{"Commands"};  // heading in the help of the command above
+  std::string group{"Commands"};  // heading in the parent command's help
   bool needs_command = false;     // one of `commands` must be given
 
-  const Command* find(const std::string& command) const;  // nullptr where there is none
+  const Command* find(const std::string& command) const;  // nullptr if there is none
   const Flag* find_flag(const std::string& flag_name) const;
 };
 
 Command table_of(const CLI::App& app);
 
 std::string to_json(const Command& command);
-// Throws core::UsageError where the text is no such table.
+// Throws core::UsageError if the text is not a command table.
 Command parse_command_table(const std::string& text);
 
 }  // namespace scaletrain::core

@@ -9,7 +9,7 @@ namespace {
 
 struct Ending {
   std::string_view text;
-  std::size_t kept;  // characters of it that belong to the tar's name
+  std::size_t kept;  // characters of the ending that belong to the tar's name
 };
 
 constexpr std::array<Ending, 3> kEndings{{{".tar.gz", 4}, {".tar.zst", 4}, {".tgz", 0}}};
@@ -23,7 +23,7 @@ const Ending* ending_of(std::string_view path) {
 
 }  // namespace
 
-bool is_compressed(std::string_view path) {  // asked of every shard of long lists
+bool is_compressed(std::string_view path) {  // called for every shard of long lists
   const std::string_view scheme = url_scheme(path);
   if (scheme == "pipe") return false;
   if (scheme == "http" || scheme == "https") path = path.substr(0, path.find_first_of("?#"));

@@ -4,8 +4,7 @@
 
 namespace scaletrain::core {
 
-// A star's match grows only as far as the next star is reached: an earlier one need never be looked
-// at again.
+// A star's match grows only until the next star is reached: then earlier stars are never revisited.
 bool matches(std::string_view pattern, std::string_view name) {
   std::size_t at = 0, next = 0;
   std::size_t star = std::string_view::npos, after_star = 0;  // places in pattern and name

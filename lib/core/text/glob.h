@@ -1,4 +1,4 @@
-// Names by patterns.
+// Glob patterns for names.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::core {
 
-// True if all of `name` matches `pattern`, in which "*" stands for any characters, dots among them,
-// or none, and everything else for itself.
+// True if all of `name` matches `pattern`, in which "*" matches any characters, including dots and
+// none at all.
 bool matches(std::string_view pattern, std::string_view name);
 
 bool matches_any(const std::vector<std::string>& patterns, std::string_view name);

@@ -1,6 +1,6 @@
 #include "lib/core/text/hash.h"
 
-// The low-level functions are what keeps the launcher small (third_party/CMakeLists.txt).
+// The low-level functions keep the launcher small (third_party/CMakeLists.txt).
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 #define XXH_INLINE_ALL
@@ -35,7 +35,7 @@ std::string Sha256::hex() {
 }
 
 struct Xxh3::State {
-  XXH3_state_t context;  // wants 64 bytes of alignment, which new gives it
+  XXH3_state_t context;  // needs an alignment of 64 bytes, which new provides
 };
 
 Xxh3::Xxh3() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->context); }

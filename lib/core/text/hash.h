@@ -1,4 +1,4 @@
-// SHA-256 for what must be trusted, XXH3 for what must be fast.
+// Hashes: SHA-256 against deliberate changes, XXH3 for speed.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-// XXH3 in 128 bits: finds what disks, memory and networks do to bytes, at the speed of memory.
+// XXH3 with 128 bits: detects corruption by disks, memory and networks at the speed of memory.
 class Xxh3 {
  public:
   Xxh3();
@@ -34,7 +34,7 @@ class Xxh3 {
   Xxh3& operator=(Xxh3&&) noexcept;
 
   Xxh3& update(std::span<const std::byte> bytes);
-  std::string hex() const;  // 32 lower-case digits, of what was given so far
+  std::string hex() const;  // 32 lower-case digits of the bytes so far
 
  private:
   struct State;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kUsualWidth = 80;
 constexpr int kLeastWidth = 40;
-constexpr int kWidestNames = 26;  // longer names of a flag stand on a line of their own
+constexpr int kWidestNames = 26;  // longer names of a flag get a line of their own
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
@@ -46,7 +46,7 @@ void add_wrapped(std::string& line, std::size_t column, const std::string& text,
   line += "\n";
 }
 
-// "  NAMES      help", with the help in a column of its own.
+// Returns "  NAMES      help" with the help in its own column.
 std::string entry(const std::string& names, const std::string& help, int width) {
   const std::size_t column = std::min(kWidestNames, width / 3);
   std::string text = "  " + names;

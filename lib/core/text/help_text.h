@@ -15,7 +15,7 @@ int help_width();
 // `name` is the command line up to the command: "scaletrain recipe check".
 std::string help_text(const Command& command, const std::string& name, int width);
 
-// Returns sentences for what a flag's help text does not say: "Default: 5. Allowed: from 1 to 9."
+// Returns the facts that a flag's help text does not contain: "Default: 5. Allowed: from 1 to 9."
 std::string notes_of(const Flag& flag);
 
 // Returns one line of Command::examples in lines of at most `width`: a command continues after a
@@ -25,7 +25,7 @@ std::string wrapped_example(const std::string& line, int width, int indent);
 // Returns the headings of the command's flags in their order, "Options" last.
 std::vector<std::string> groups_of(const Command& command);
 
-// Returns "[OPTIONS] RECIPE [AXIS...]": what may follow the command's name.
+// Returns "[OPTIONS] RECIPE [AXIS...]", the arguments of the command.
 std::string usage_of(const Command& command);
 
 // Makes `app` and the commands that are added to it later print help_text() for --help.

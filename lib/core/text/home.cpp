@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostOfEntry = 16 << 10;  // bytes of a line of /etc/passwd
 
-// "": of the user that runs this.
+// Returns a user's home; "" is the user of this process.
 std::optional<std::string> home_of(const std::string& user) {
   const char* const variable = std::getenv("HOME");
   if (user.empty() && variable != nullptr && *variable != '\0') return variable;

@@ -1,4 +1,4 @@
-// JSON that can always be written, and printed on a terminal.
+// JSON text that is always valid UTF-8 and safe to print on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::core {
 
-// `json` with DEL and C1 control characters as \uNNNN: nlohmann's dump() escapes those below U+0020
-// alone. Inline, for libraries that link nothing of core.
+// Escapes DEL and C1 control characters in `json` as \\uNNNN, as nlohmann's dump() escapes only
+// those below U+0020. Inline, for libraries that do not link core.
 inline std::string with_escaped_controls(std::string json) {
   if (json.find_first_of("\x7f\xc2") == std::string::npos) return json;
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -31,8 +31,8 @@ inline std::string with_escaped_controls(std::string json) {
   return result;
 }
 
-// Bytes that are not UTF-8, which names of files and hosts may have, are replaced. On one line, or
-// with `indent` blanks for each level.
+// Replaces bytes that are not UTF-8, which names of files and hosts may have. Writes one line, or
+// `indent` blanks for each level.
 template <class Json>
 std::string json_text(const Json& json, int indent = -1) {
   return with_escaped_controls(json.dump(indent, ' ', false, Json::error_handler_t::replace));

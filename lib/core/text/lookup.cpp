@@ -6,7 +6,8 @@
 namespace scaletrain::core {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table: two back for a transposition, one back, and the one being filled.
+  // Three rows of the table: the one before the previous (for transpositions), the previous, and
+  // the current one.
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   std::iota(previous.begin(), previous.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {

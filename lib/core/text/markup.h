@@ -1,4 +1,4 @@
-// Text and bytes for a page of HTML that stands alone.
+// Text and bytes for a self-contained HTML page.
 #pragma once
 
 #include <string>
@@ -6,10 +6,11 @@
 
 namespace scaletrain::core {
 
-// RFC 4648, with padding: for data: addresses.
+// Encodes as base64 (RFC 4648) with padding, for data: URLs.
 std::string base64(std::string_view bytes);
 
-// Names come out of files: nothing of the result is markup, and control characters are "?".
+// Escapes text from files, such as names: the result has no markup, and "?" in place of control
+// characters.
 std::string escape_html(std::string_view text);
 
 }  // namespace scaletrain::core

@@ -1,5 +1,5 @@
-// Foreign names of our commands and flags (torchrun, accelerate, mpirun, Slurm, webdataset, git):
-// for a hint after a mistake, never accepted as names.
+// Names of commands and flags in other programs (torchrun, accelerate, mpirun, Slurm, webdataset,
+// git): used for a hint after a mistake, never accepted.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace scaletrain::core {
 
-// For `word` after `command` ("scaletrain", "scaletrain data check"): our words for it, as
-// "--nproc"; "" where none is known.
+// Returns our name for `word` after `command` ("scaletrain", "scaletrain data check"), such as
+// "--nproc"; "" if none is known.
 std::string our_word(std::string_view command, std::string_view word);
 
 }  // namespace scaletrain::core

@@ -1,5 +1,5 @@
-// Files that stand in place of the data: git-lfs pointers, and error pages of a server that were
-// saved under the name of the file.
+// Files that contain something else than the data: git-lfs pointers, and a server's error pages
+// that were saved under the file's name.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Placeholder {
   std::string found, remedy;  // as in core::Error
 };
 
-// Returns what a file that starts with `start` is instead of the data; nullopt for anything else.
+// Returns the kind of placeholder whose file starts with `start`; nullopt for other files.
 std::optional<Placeholder> find_placeholder(std::string_view start);
 
 // Throws `Error`, such as core::DataError, naming `place` if a file that starts with `start` is a
@@ -30,8 +30,8 @@ void refuse_placeholder(const std::string& place, std::string_view start) {
   }
 }
 
-// Returns the first bytes of a local file, kPlaceholderBytes of them; "" for one that cannot be
-// read: its reader says why.
+// Returns the first kPlaceholderBytes bytes of a local file; "" if it cannot be read, which its
+// reader reports.
 std::string placeholder_bytes(const std::string& path);
 
 // Throws the same error for the local file at `path`.

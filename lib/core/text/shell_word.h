@@ -5,7 +5,7 @@
 
 namespace scaletrain::core {
 
-// `text` as it is where a POSIX shell takes it as one plain word, otherwise in single quotes.
+// Returns `text` unchanged if it is a plain word for a POSIX shell, otherwise in single quotes.
 std::string shell_word(const std::string& text);
 
 }  // namespace scaletrain::core

@@ -6,11 +6,11 @@
 
 namespace scaletrain::core {
 
-// All lines have as many cells; columns are as wide as their widest cell in bytes, two blanks
-// apart.
+// Aligns columns to their widest cell in bytes, two blanks apart. All lines must have equally many
+// cells.
 std::string text_table(const std::vector<std::vector<std::string>>& lines);
 
-// RFC 4180: a cell is quoted where a comma, a quote or a line's end is in it.
+// Returns a line of CSV (RFC 4180): cells with a comma, a quote or a line break are quoted.
 std::string csv_line(const std::vector<std::string>& cells);
 
 }  // namespace scaletrain::core

@@ -72,7 +72,7 @@ std::string shown_path(std::string_view path) {
   if (scheme.empty()) return printable(path);
   if (scheme == "pipe") return shown_command(path.substr(kPipe.size()));
   std::string text(path);
-  if (scheme != "s3" && scheme != "gs") {  // there '?' and '#' are part of a key
+  if (scheme != "s3" && scheme != "gs") {  // keys may contain '?' and '#'
     const std::size_t query = text.find_first_of("?#");
     if (query != std::string::npos) text.replace(query + 1, std::string::npos, "***");
   }

@@ -16,7 +16,7 @@ inline bool is_url(std::string_view path) { return !url_scheme(path).empty(); }
 // shows only its program and the file that it names, since any of its words may be a secret.
 std::string shown_path(std::string_view path);
 
-// The part after the last '/', without a query; a command's file.
+// Returns the part after the last '/', without a query; for a command, its last file.
 std::string base_name(std::string_view path);
 
 // True if the URL carries a secret: a user or password, or a parameter that is named as one or as a

@@ -1,5 +1,5 @@
-// How strong an operation of AutoAugment, RandAugment or TrivialAugment is at a level, as
-// torchvision has it.
+// Magnitudes of the operations of AutoAugment, RandAugment and TrivialAugment at a level, as in
+// torchvision.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ inline constexpr std::array kLeveledOps{
     ImageOp::kContrast,     ImageOp::kSharpness, ImageOp::kPosterize,  ImageOp::kSolarize,
     ImageOp::kAutoContrast, ImageOp::kEqualize};
 
-// The value for apply_image_op at `level`, 0..1. `negative` is the drawn sign, where the operation
-// has one.
+// Returns the value for apply_image_op at `level`, 0..1. `negative` is the drawn sign, if the
+// operation has one.
 double value_at(const Magnitudes& magnitudes, ImageOp op, double level, bool negative,
                 std::int64_t width, std::int64_t height);
 

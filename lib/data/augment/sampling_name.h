@@ -1,4 +1,4 @@
-// Interpolation of moved pixels by its name in recipes.
+// Interpolation methods for moved pixels, by their names in recipes.
 #pragma once
 
 #include <string_view>

@@ -2,7 +2,7 @@
 // file each in lib/data/augment/transforms/.
 //
 // A crop chooses the view of the picture before it is decoded; transforms change the pixels of the
-// image of image_size x image_size that comes of it.
+// resulting image of image_size x image_size.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class Crop {
  public:
   virtual ~Crop() = default;
 
-  // Chooses the view of a picture of width x height; its window is image_size x image_size.
+  // Chooses the view of a picture of width x height for an output of image_size x image_size.
   virtual View view(std::int64_t width, std::int64_t height, std::int64_t image_size,
                     core::Philox& draws) const = 0;
 };
 
-// The image that transforms change, and working memory; one a thread.
+// Image that the transforms change, and working memory; one for each thread.
 struct Workspace {
   Image image;
   Scratch scratch;
@@ -38,12 +38,12 @@ class Transform {
  public:
   virtual ~Transform() = default;
 
-  // Changes work.image, whose size stays. All chance comes from `draws`, which is keyed by (seed,
-  // epoch, position).
+  // Changes work.image but not its size. All random numbers come from `draws`, which is keyed by
+  // (seed, epoch, position).
   virtual void apply(Workspace& work, core::Philox& draws) const = 0;
 };
 
-// A crop, and then transforms in their order.
+// A crop, followed by transforms in order.
 struct Transforms {
   std::unique_ptr<const Crop>
       crop;  // null: resizes the shorter side to image_size, crops the centre
@@ -54,9 +54,8 @@ struct Transforms {
   void apply(Workspace& work, core::Philox& draws) const;
 };
 
-// `augment` has at most one crop, as its first (lib/recipe/catalog/component.cpp). `normalize` is
-// what the model's input will be normalised with: its mean is the colour of what a transform leaves
-// empty.
+// `augment` has at most one crop, as its first (lib/recipe/catalog/component.cpp). `normalize`:
+// normalization of the model's input; its mean is the fill colour.
 Transforms make_transforms(const std::vector<recipe::Component>& augment,
                            const recipe::Normalize& normalize = {});
 

@@ -1,8 +1,8 @@
-// SCALETRAIN_CLONES before a function compiles it twice, for any x86-64 and for those with AVX2;
-// the one that fits the processor is chosen when the program starts.
+// SCALETRAIN_CLONES before a function compiles it twice: for any x86-64, and with AVX2. The program
+// chooses the version for the processor when it starts.
 //
-// Only for code whose results cannot depend on the choice: integers, or floats without contraction.
-// Clang and the sanitizers compile one version.
+// Use it only where both versions give the same results: integers, or floats without contraction.
+// Clang and the sanitizers compile a single version.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \

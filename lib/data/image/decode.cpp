@@ -28,7 +28,7 @@ Format format_of(std::string_view file) {
   throw std::invalid_argument("its first bytes are not those of PNG, JPEG, WebP or rgb8");
 }
 
-// The pixels as they stand in the file.
+// Returns a view of the pixels inside the file's bytes.
 ImageView open_rgb8(std::string_view file, std::int64_t most_pixels) {
   const format::Rgb8Size size = format::parse_rgb8(file);
   check_pixels(size.width, size.height, most_pixels);
@@ -36,7 +36,7 @@ ImageView open_rgb8(std::string_view file, std::int64_t most_pixels) {
           reinterpret_cast<const std::uint8_t*>(file.data()) + format::kRgb8HeaderBytes};
 }
 
-// How much smaller a JPEG may be decoded for `view`.
+// Returns by which factor (1, 2, 4 or 8) a JPEG may be shrunk during decoding for `view`.
 std::int64_t shrink_for(const View& view) {
   std::int64_t shrink = 1;
   while (shrink < 8 && view.source.x.size >= view.width * shrink * 2 * kReserve &&
@@ -103,7 +103,7 @@ void Decoder::decode_once(std::string_view file, Image& image) {
 }
 
 void Decoder::decode_view(std::string_view file, const ViewOf& view_of, Image& out) {
-  std::optional<View> chosen;  // once: it may be drawn
+  std::optional<View> chosen;  // chosen once, since the choice may be random
   with_patience(file, [&] {
     decode_view_once(
         file,
@@ -124,7 +124,7 @@ void Decoder::decode_view_once(std::string_view file, const ViewOf& view_of, Ima
     }
   }
   if (kind == Format::kPng && (!options_.exif_orientation || png_orientation(file) <= 1)) {
-    // Rows below what the view needs stay as they are in the file.
+    // Rows below the part that the view needs are not decoded.
     if (const PngSize size = png_size(file); size.width > 0 && size.height > 0) {
       const Box needed = resizer_.prepare(view_of(size.width, size.height), 1);
       decode_png_rows(file, needed.y.begin + needed.y.size, whole_);

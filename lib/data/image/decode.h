@@ -1,8 +1,9 @@
-// PNG, JPEG, WebP and rgb8 (docs/reference/formats/rgb8.md) files to 8-bit RGB.
+// Decodes PNG, JPEG, WebP and rgb8 (docs/reference/formats/rgb8.md) files to 8-bit RGB.
 //
-// Grey and CMYK become RGB, alpha is left out, 16 bits are scaled to 8. The format is recognised by
-// the file's first bytes, since extensions are often wrong. Anything damaged, a warning of libjpeg
-// too, is a failure: a grey half must not be trained on, unless DecodeOptions says so.
+// Grey and CMYK are converted to RGB, alpha is dropped, and 16-bit values are scaled to 8 bits. The
+// format is detected from the file's first bytes, since extensions are often wrong. Any damage,
+// including a warning of libjpeg, is an error unless DecodeOptions allows it: a half-decoded image
+// must not be trained on.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +20,29 @@
 namespace scaletrain::data {
 
 struct DecodeOptions {
-  bool exif_orientation = false;         // pictures are turned as EXIF says
+  bool exif_orientation = false;         // rotate upright by the EXIF orientation
   bool lenient_jpeg = false;             // JPEG: decodes despite libjpeg's warnings
   std::int64_t max_pixels = kMaxPixels;  // limit of width * height
 };
 
-// Decoders with their working memory, for one thread. Everything throws std::invalid_argument
-// saying what is wrong with the file.
+// Decoders with their working memory, for one thread. All functions throw std::invalid_argument
+// describing the problem of the file.
 class Decoder {
  public:
   explicit Decoder(DecodeOptions options = {}) : options_(options) {}
 
-  // The whole picture.
+  // Decodes the whole picture.
   void decode(std::string_view file, Image& image);
 
-  // The view that `view_of` chooses for the picture's size. A JPEG is decoded only where the view
-  // needs it (damage outside may go unseen, a missing end does not), and where the view makes it at
-  // least 2 * kReserve times smaller, it is decoded at 1/2, 1/4 or 1/8 of its size. Without
-  // shrinking the result is that of decode() and Resizer::resize() to the last bit; with it, values
-  // of a photograph differ by less than 1 on the mean and by 20 at most (tests/data/view_test.py).
+  // Decodes the view that `view_of` chooses for the picture's size. Only the needed part of a JPEG
+  // is decoded, so damage outside of it may go unnoticed, but a truncated file does not. If the
+  // view is at least 2 * kReserve times smaller than the picture, a JPEG is decoded at 1/2, 1/4 or
+  // 1/8 of its size. Without that shrinking the result equals decode() and Resizer::resize() bit
+  // for bit. With it, values of a photograph differ by less than 1 on average and by at most 20
+  // (tests/data/view_test.py).
   void decode_view(std::string_view file, const ViewOf& view_of, Image& out);
 
-  // First warning of libjpeg about the picture that was decoded last; "" for none.
+  // Returns libjpeg's first warning about the last picture; "" if there was none.
   const std::string& warning() const { return warning_; }
 
  private:
@@ -63,11 +65,12 @@ class Decoder {
 // True if `file` is a JPEG that a lenient decoder accepts although libjpeg warns of it.
 bool decodes_leniently(std::string_view file, DecodeOptions options);
 
-// Smallest ratio of the shrunk picture's size to its size in the view.
+// A picture is shrunk during decoding only as far as it stays this many times larger than in the
+// view.
 inline constexpr std::int64_t kReserve = 2;
 
-// Decoders of one format, with the same errors. decode_png() uses libpng; Decoder falls back on it
-// if PlainPng cannot decode a file.
+// Decoders of single formats, with the same errors. decode_png() uses libpng; Decoder falls back to
+// it for files that PlainPng does not support.
 void decode_png(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
 void decode_webp(std::string_view file, Image& image, std::int64_t most_pixels = kMaxPixels);
 

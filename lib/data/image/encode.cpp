@@ -15,15 +15,15 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr std::int64_t kMcu = 16;    // pixels each way of what a JPEG of 4:2:0 is coded in
-constexpr int kRestartInterval = 4;  // MCUs
+constexpr std::int64_t kMcu = 16;    // pixels per side of an MCU, the coding unit of a 4:2:0 JPEG
+constexpr int kRestartInterval = 4;  // in MCUs
 
 }  // namespace
 
 std::string to_jpeg(const Image& image, int quality) {
   const int width = static_cast<int>(image.width), height = static_cast<int>(image.height);
-  // Room for the restart markers: the markers themselves, the padding before them, and larger DC
-  // differences after them.
+  // Space for restart markers: the markers, the padding before them, and larger DC differences
+  // after them.
   const std::int64_t spare = (image.width / kMcu + 1) * (image.height / kMcu + 1) * kMcu;
   std::string file(tjBufSize(width, height, TJSAMP_420) + static_cast<std::size_t>(spare), '\0');
   auto* bytes = reinterpret_cast<unsigned char*>(file.data());
@@ -41,7 +41,7 @@ std::string to_jpeg(const Image& image, int quality) {
     jpeg_set_defaults(&info);  // baseline, 4:2:0
     jpeg_set_quality(&info, quality, TRUE);
     info.restart_interval = kRestartInterval;
-    info.optimize_coding = TRUE;  // takes twice as many bytes off as the markers add
+    info.optimize_coding = TRUE;  // saves twice the bytes that the markers add
     jpeg_start_compress(&info, TRUE);
     while (info.next_scanline < info.image_height) {
       auto* row = const_cast<JSAMPROW>(image.row(info.next_scanline));  // libjpeg only reads it

@@ -1,4 +1,4 @@
-// 8-bit RGB to files: what the tools write.
+// Encodes 8-bit RGB images to files, for the data tools.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace scaletrain::data {
 
-// Baseline, 4:2:0, `quality` 1 to 100, with the shortest codes, and a restart marker behind each 64
-// pixels of a row of blocks: who wants a part need not read what is above and beside it
-// (lib/data/image/jpeg_huffman.h).
+// Encodes as baseline JPEG with 4:2:0 subsampling, `quality` 1 to 100 and optimised Huffman codes.
+// A restart marker after every 64 pixels of a row of blocks allows decoding a part without the data
+// above and beside it (lib/data/image/jpeg_huffman.h).
 std::string to_jpeg(const Image& image, int quality);
 std::string to_png(const Image& image);
 std::string to_rgb8(const Image& image);  // docs/reference/formats/rgb8.md
@@ -23,7 +23,7 @@ struct Encoding {
   std::string extension() const;
 };
 
-// "jpeg", "jpeg:90", "png" or "raw". Throws core::UsageError naming `option`.
+// Parses "jpeg", "jpeg:90", "png" or "raw". Throws core::UsageError naming `option`.
 Encoding parse_encoding(const std::string& text, const std::string& option);
 
 std::string encode(const Image& image, const Encoding& encoding);

@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::string_view kHead{"Exif\0\0", 6};
 constexpr std::uint64_t kOrientationTag = 0x0112;
-constexpr std::uint64_t kShort = 3;  // a type: 16 bits
+constexpr std::uint64_t kShort = 3;  // type of a 16-bit number
 constexpr std::size_t kEntryBytes = 12;
 
-// Numbers of a TIFF; what lies outside of it is 0.
+// Reads numbers of a TIFF block; positions outside of it read as 0.
 struct Tiff {
   std::string_view bytes;
   bool is_little = false;
@@ -27,7 +27,7 @@ struct Tiff {
   }
 };
 
-// `bytes` without kHead.
+// `bytes`: the segment without kHead.
 int tiff_orientation(std::string_view bytes) {
   Tiff tiff{bytes};
   tiff.is_little = tiff.bytes.starts_with("II");
@@ -44,8 +44,8 @@ int tiff_orientation(std::string_view bytes) {
   return 0;
 }
 
-// Chunks of PNG have their length, big-endian, before their name and 4 bytes of sum at their end;
-// those of RIFF have it, little-endian, behind their name, and begin at even places.
+// PNG chunks have a big-endian length before their name and 4 bytes of checksum at their end. RIFF
+// chunks have a little-endian length after their name and start at even offsets.
 struct ChunkLayout {
   std::size_t first;  // offset of the first chunk
   bool is_little, name_first, has_sum;
@@ -80,13 +80,15 @@ int png_orientation(std::string_view file) {
 int webp_orientation(std::string_view file) {
   std::string_view chunk = find_chunk(
       file, {.first = 12, .is_little = true, .name_first = true, .has_sum = false, .name = "EXIF"});
-  if (chunk.starts_with(kHead)) chunk.remove_prefix(kHead.size());  // as many programs write it
+  // Some programs write the header into the chunk too.
+  if (chunk.starts_with(kHead)) chunk.remove_prefix(kHead.size());
   return tiff_orientation(chunk);
 }
 
 void apply_orientation(int orientation, Image& image, Image& spare) {
   if (orientation <= 1) return;
-  // 5 to 8 are 1 to 4 with rows and columns exchanged; the table says which end is the first then.
+  // Orientations 5 to 8 are 1 to 4 with rows and columns transposed; the table gives the side that
+  // comes first then.
   const bool transposed = orientation >= 5;
   const bool from_right =
       orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;

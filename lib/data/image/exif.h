@@ -1,6 +1,5 @@
-// The orientation that a camera notes (CIPA DC-008, Exif 2.32, tag 0x0112): in a JPEG's APP1
-// segment, a PNG's chunk eXIf (PNG, third edition, section 11.3.3.2) or a WebP's chunk EXIF (RFC
-// 9649).
+// EXIF orientation of a picture (CIPA DC-008, Exif 2.32, tag 0x0112): in a JPEG's APP1 segment, a
+// PNG's eXIf chunk (PNG, third edition, section 11.3.3.2) or a WebP's EXIF chunk (RFC 9649).
 #pragma once
 
 #include <string_view>
@@ -9,10 +8,11 @@
 
 namespace scaletrain::data {
 
-// 1..8, or 0 where `segment` (from "Exif" on) says none or is no EXIF.
+// Returns the orientation, 1..8, in `segment`, which begins with "Exif"; 0 if it has none or is not
+// EXIF.
 int exif_orientation(std::string_view segment);
 
-// EXIF orientation of a whole file; 0 also if its chunks are damaged, which the decoder reports.
+// Returns the EXIF orientation of a file; 0 if its chunks are damaged, which the decoder reports.
 int png_orientation(std::string_view file);
 int webp_orientation(std::string_view file);
 

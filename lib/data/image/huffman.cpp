@@ -8,10 +8,11 @@ namespace scaletrain::data {
 namespace {
 
 constexpr std::uint8_t kEscape = 0xff;
-constexpr int kFirstRestart = 0xd0, kRestarts = 8;  // markers, which come in turn
-constexpr int kEndRun = 128;  // the end-of-block code as a run: passes every coefficient
+constexpr int kFirstRestart = 0xd0, kRestarts = 8;  // restart markers, numbered cyclically
+// Run length of the end-of-block code: skips all remaining coefficients.
+constexpr int kEndRun = 128;
 
-// Above what kMostBlocks blocks can take: 64 coefficients of at most 16 + 15 bits each.
+// More than the bytes of kMostBlocks blocks: 64 coefficients of at most 16 + 15 bits each.
 constexpr std::size_t kPadding = 4096;
 
 // Position in the block of coefficient k in zigzag order; every k past the end maps to the last
@@ -26,12 +27,12 @@ constexpr auto kPlaces = [] {
   return places;
 }();
 
-// The number that `size` bits stand for: the upper half is positive.
+// Returns the number that `size` bits encode; a leading 1 means that it is positive.
 std::int32_t signed_value(std::int32_t bits, int size) {
   return bits < 1 << (size - 1) ? bits - (1 << size) + 1 : bits;
 }
 
-// At least 56 bits are known afterwards.
+// Afterwards the buffer has at least 56 bits.
 inline void refill(HuffmanBits& bits) {
   std::uint64_t word = 0;
   std::memcpy(&word, bits.next, sizeof word);
@@ -62,11 +63,12 @@ inline int read_symbol(HuffmanBits& bits, const HuffmanTable& table, HuffmanTabl
   return code.symbol;
 }
 
-// HuffmanScan::read_block. `bits` are the caller's own, so that they stay in registers.
+// Implements HuffmanScan::read_block. `bits` is a local copy of the caller, so that it stays in
+// registers.
 inline bool read_coefficients(HuffmanBits& bits, const HuffmanTable& dc_table,
                               const HuffmanTable& ac_table, std::int32_t& dc, std::int16_t* block) {
-  constexpr std::int32_t kMostDc = 1 << 20;  // far above what a picture can have
-  constexpr int kTogether = 3;               // the last may take 31 of 56 bits
+  constexpr std::int32_t kMostDc = 1 << 20;  // far above the values of any picture
+  constexpr int kTogether = 3;  // coefficients between refills: the last one may need 31 of 56 bits
   refill(bits);
   if (const HuffmanTable::Entry entry = dc_table.at(bits.buffer); entry.bits() > 0) {
     drop(bits, entry.bits());
@@ -99,7 +101,7 @@ inline bool read_coefficients(HuffmanBits& bits, const HuffmanTable& dc_table,
             static_cast<std::int16_t>(read_number(bits, size));
       }
       if (++k >= HuffmanScan::kCoefficients) return true;
-      break;  // too few bits may be left
+      break;  // the buffer may have too few bits left
     }
   }
 }

@@ -1,6 +1,6 @@
-// The Huffman codes of a baseline JPEG (ITU-T T.81, annex F), several times as many a second as
-// libjpeg-turbo reads: the escapes of a scan are taken out beforehand, so that eight bytes can be
-// loaded at once, and one look-up gives a whole coefficient with its run of zeros.
+// Huffman decoder for baseline JPEG (ITU-T T.81, annex F), several times as fast as
+// libjpeg-turbo's. Escape bytes are removed from a scan beforehand, so that eight bytes can be
+// loaded at once, and one table look-up returns a whole coefficient with its run of zeros.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace scaletrain::data {
 
 inline constexpr int kMaxCodeBits = 16;
 
-// As a file defines them: how many codes there are of each length from 1 on, and their symbols.
+// A code as a JPEG file defines it: the number of codes of each length, from 1, and their symbols.
 struct HuffmanCodes {
   std::array<std::uint8_t, kMaxCodeBits + 1> counts{};
   std::array<std::uint8_t, 256> symbols{};
@@ -24,9 +24,9 @@ class HuffmanTable {
  public:
   static constexpr int kLookupBits = 11;
 
-  // Decoded meaning of the next bits, packed into 32 bits. With bits() > 0 they hold a whole
-  // coefficient: run() zeros and then value(). Otherwise run() is the length of the code and
-  // value() its symbol; a length of 0: the code is longer than kLookupBits.
+  // Table entry for the next bits, packed into 32 bits. If bits() > 0, it is a whole coefficient:
+  // run() zeros, then value(). If bits() is 0, only the code fits the look-up: run() is its length
+  // and value() its symbol. If run() is 0 too, the code is longer than kLookupBits.
   class Entry {
    public:
     Entry() = default;
@@ -41,18 +41,18 @@ class HuffmanTable {
     std::uint32_t packed_ = 0;
   };
 
-  // Tables of DC differences have sizes for symbols, tables of AC coefficients runs and sizes.
-  // `codes` are sound: libjpeg has looked at them. Does nothing for the codes of the last time.
+  // Builds the table; does nothing if `codes` are the same as last time. A symbol of a DC table is
+  // a size, that of an AC table a run and a size. `codes` must be valid, as libjpeg has checked.
   enum class Kind { kDc, kAc };
   void prepare(const HuffmanCodes& codes, Kind kind);
 
   Entry at(std::uint64_t next_bits) const { return entries_[next_bits >> (64 - kLookupBits)]; }
 
   struct Code {
-    int length = 0;  // 0: there is no such code
+    int length = 0;  // 0: invalid code
     int symbol = 0;
   };
-  Code long_code(std::uint64_t next_bits) const;  // one that is longer than kLookupBits
+  Code long_code(std::uint64_t next_bits) const;  // for codes longer than kLookupBits
 
  private:
   void fill(Kind kind);
@@ -60,43 +60,46 @@ class HuffmanTable {
   HuffmanCodes codes_;
   bool is_ready_ = false;
   std::array<Entry, 1U << kLookupBits> entries_{};
-  std::array<std::int32_t, kMaxCodeBits + 1> last_code_{};  // for each code length; -1: none
-  std::array<std::int32_t, kMaxCodeBits + 1> offset_{};     // code + offset: index of its symbol
+  // By code length; -1: no code of that length.
+  std::array<std::int32_t, kMaxCodeBits + 1> last_code_{};
+  // Index of a symbol minus its code, by length.
+  std::array<std::int32_t, kMaxCodeBits + 1> offset_{};
 };
 
 // Position of the bit reader.
 struct HuffmanBits {
   const std::uint8_t* next = nullptr;
-  std::uint64_t buffer = 0;  // the next bits from the top on
+  std::uint64_t buffer = 0;  // the next bits, from the most significant one
   int count = 0;             // valid bits in `buffer`
 };
 
-// The data of one scan: one piece, or several with restart markers between them, each of which can
-// be read without the others.
+// The entropy-coded data of one scan. Restart markers divide it into pieces that can be read
+// independently.
 class HuffmanScan {
  public:
   static constexpr int kCoefficients = 64;
-  static constexpr int kMostBlocks = 10;  // between two looks at overrun()
+  static constexpr int kMostBlocks = 10;  // blocks that may be read between two checks of overrun()
 
-  // Takes so many pieces up to the marker behind the last, stands before the first, and returns how
-  // many bytes of `file` that were; -1 where another marker is between them, or none behind them.
+  // Reads `pieces` pieces of the scan from `file` and seeks to the first one. Returns the number of
+  // bytes up to the marker after the last piece; -1 if another marker comes between them or none
+  // follows.
   std::int64_t open(std::span<const std::uint8_t> file, std::int64_t pieces = 1);
 
-  // Goes to the front of a piece.
+  // Continues at the start of a piece.
   void seek(std::int64_t piece);
 
-  // Reads a block into `block` (64 coefficients, row by row), which holds zeros. `dc` is the first
-  // coefficient of the component's block before. False for a code that the tables do not have.
+  // Reads a block into `block` (64 coefficients, row by row), which must be zero. `dc`: first
+  // coefficient of the component's previous block; updated. Returns false for an invalid code.
   bool read_block(const HuffmanTable& dc_table, const HuffmanTable& ac_table, std::int32_t& dc,
                   std::int16_t* block);
 
-  // Whole bytes of the piece that no block has touched yet.
+  // Whole bytes of the piece that have not been read yet.
   std::int64_t left() const { return end_ - bits_.next + bits_.count / 8; }
-  // True if the blocks took more bits than the piece has.
+  // True if more bits were read than the piece has.
   bool overrun() const { return 8 * (bits_.next - end_) > bits_.count; }
 
  private:
-  std::vector<std::uint8_t> data_;  // the pieces one after another, with zeros behind them
+  std::vector<std::uint8_t> data_;  // the pieces without escape bytes, followed by zeros
   std::vector<std::int64_t> ends_;  // end of each piece in data_
   const std::uint8_t* end_ = nullptr;
   HuffmanBits bits_;

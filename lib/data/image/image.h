@@ -13,7 +13,7 @@ struct Image {
   std::int64_t width = 0, height = 0;
   std::vector<std::uint8_t> pixels;  // [height, width, 3] row-major RGB
 
-  // Sets the size; pixels are undefined afterwards. Memory is kept for the next image.
+  // Sets the size; pixels are undefined afterwards. The memory is reused for the next image.
   void reshape(std::int64_t new_width, std::int64_t new_height) {
     width = new_width;
     height = new_height;
@@ -31,7 +31,7 @@ struct ImageView {
   ImageView() = default;
   ImageView(std::int64_t image_width, std::int64_t image_height, const std::uint8_t* image_pixels)
       : width(image_width), height(image_height), pixels(image_pixels) {}
-  ImageView(const Image& image)  // NOLINT(google-explicit-constructor): an image is one
+  ImageView(const Image& image)  // NOLINT(google-explicit-constructor): an Image converts to a view
       : ImageView(image.width, image.height, image.pixels.data()) {}
   const std::uint8_t* row(std::int64_t y) const { return pixels + y * width * kChannels; }
 };

@@ -16,7 +16,7 @@ namespace scaletrain::data {
 namespace {
 
 constexpr int kExifMarker = JPEG_APP0 + 1;
-constexpr std::int64_t kMargin = 2;  // columns: chroma is interpolated over its neighbours
+constexpr std::int64_t kMargin = 2;  // columns: chroma interpolation reads neighbours
 
 }  // namespace
 
@@ -24,9 +24,9 @@ struct Jpeg::State {
   jpeg_decompress_struct info = {};
   JpegGuard guard;
   std::string_view file;
-  std::vector<std::uint8_t> cmyk;  // a row
+  std::vector<std::uint8_t> cmyk;  // one row
   JpegHuffman huffman;
-  bool took_over = false;  // our Huffman decoder, in the decoding at hand
+  bool took_over = false;  // true if our Huffman decoder decodes the current file
 
   State() { create(); }
   ~State() { jpeg_destroy_decompress(&info); }
@@ -36,15 +36,15 @@ struct Jpeg::State {
   void create() {
     info = {};
     info.err = guard.errors();
-    jpeg_create_decompress(&info);  // no memory: the library ends the process
+    jpeg_create_decompress(&info);  // the library ends the process if there is no memory
     jpeg_save_markers(&info, kExifMarker, 0xffff);
   }
 
-  // Runs `body`, in which the library may fail.
+  // Runs `body`, whose library calls may fail.
   template <class Body>
   void guarded(const Body& body) {
     if (guard.run(body)) return;
-    jpeg_destroy_decompress(&info);  // its state after a failure is not to be trusted
+    jpeg_destroy_decompress(&info);  // its state after a failure is unusable
     create();
     throw std::invalid_argument(guard.message());
   }
@@ -93,7 +93,7 @@ Jpeg::Corner Jpeg::State::decode(const Box& part, std::int64_t shrink, bool with
   return corner;
 }
 
-// Reads rows up to `end` into the image, from its first row on.
+// Reads rows up to `end`; the first row that is read becomes the image's first row.
 void Jpeg::State::read_rows(std::int64_t end, Image& image) {
   constexpr std::size_t kRows = 16;
   std::array<JSAMPROW, kRows> rows{};
@@ -103,7 +103,7 @@ void Jpeg::State::read_rows(std::int64_t end, Image& image) {
     if (is_cmyk()) {
       rows[0] = cmyk.data();
       jpeg_read_scanlines(&info, rows.data(), 1);
-      // Adobe's convention, which everything that writes CMYK follows: 255 is no ink.
+      // Adobe's inverted CMYK, as all programs write it: 255 is no ink.
       std::uint8_t* to = image.row(y);
       for (const std::uint8_t* in = cmyk.data(); in != cmyk.data() + cmyk.size(); in += 4) {
         for (int c = 0; c < 3; ++c) *to++ = static_cast<std::uint8_t>((in[c] * in[3] + 127) / 255);
@@ -116,12 +116,13 @@ void Jpeg::State::read_rows(std::int64_t end, Image& image) {
   }
 }
 
-// The file goes on to its end marker, which cannot be part of the picture's data.
+// Checks that the file continues to its end marker.
 void Jpeg::State::check_end() {
   const jpeg_source_mgr& source = *info.src;
   const std::string_view rest(reinterpret_cast<const char*>(source.next_input_byte),
                               source.bytes_in_buffer);
-  if (jpeg_has_multiple_scans(&info) != 0) return;  // all of it was read at the start
+  // A progressive file was read completely at the start.
+  if (jpeg_has_multiple_scans(&info) != 0) return;
   if (info.unread_marker == JPEG_EOI || rest.find("\xff\xd9") != std::string_view::npos) return;
   JpegGuard::warn(reinterpret_cast<j_common_ptr>(&info), JWRN_JPEG_EOF);
 }
@@ -164,7 +165,7 @@ Jpeg::Corner Jpeg::decode_part(const Box& part, std::int64_t shrink, Image& imag
   } catch (const std::invalid_argument&) {
     if (!state_->took_over) throw;
   }
-  open(state_->file);  // libjpeg alone says what is wrong, if it is
+  open(state_->file);  // libjpeg alone reports errors of the file, if there are any
   return state_->decode(part, shrink, false, image);
 }
 

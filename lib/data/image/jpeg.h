@@ -1,10 +1,11 @@
-// JPEG through libjpeg-turbo, whole or in part, with our Huffman decoder (jpeg_huffman.h).
+// JPEG decoding with libjpeg-turbo, of whole pictures or parts, with our own Huffman decoder
+// (jpeg_huffman.h).
 //
-// A warning of the library is a failure, unless it is tolerated. A part is what the same part of
-// the whole would be, but costs less: rows below it are not read, columns beside it are not
-// transformed, what restart markers set apart from it is passed over, and a picture may be shrunk
-// by 2, 4 or 8 on the way out of the frequency domain. After a part only the file's end marker is
-// looked for: a truncated file fails, other damage outside the part may go unseen.
+// A warning of the library is an error unless it is tolerated. A decoded part equals the same part
+// of the whole picture but costs less: rows below it are not read, columns beside it are not
+// transformed, data that restart markers separate from it are skipped, and the inverse transform
+// can shrink a picture by 2, 4 or 8. After a part, only the file's end marker is checked: a
+// truncated file is an error, but other damage outside the part may go unnoticed.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@
 
 namespace scaletrain::data {
 
-// With its working memory; for one thread. Everything throws std::invalid_argument saying what is
-// wrong with the file, and is ready for another file then.
+// Decoder with its working memory, for one thread. All functions throw std::invalid_argument
+// describing the problem of the file; the next file can be opened afterwards.
 class Jpeg {
  public:
   Jpeg();
@@ -34,9 +35,9 @@ class Jpeg {
   std::int64_t height() const;
   int orientation() const;  // EXIF orientation, 1..8; 1 if the file has none
 
-  // Call one of them once after open(): decode() gives the whole picture, decode_part() at least
-  // `part` of the picture shrunk by `shrink` (1, 2, 4 or 8) and returns the place of its first
-  // pixel.
+  // Call one of the two once after open(). decode() decodes the whole picture. decode_part()
+  // decodes at least `part` of the picture shrunk by `shrink` (1, 2, 4 or 8) and returns the
+  // position of the first decoded pixel.
   void decode(Image& image);
   struct Corner {
     std::int64_t left = 0, top = 0;

@@ -1,4 +1,4 @@
-// Turns libjpeg's failures, including its warnings, into a return value. It uses longjmp: no object
+// Turns errors of libjpeg, including its warnings, into a return value. It uses longjmp: no object
 // with a destructor may live between run() and the library calls inside it.
 #pragma once
 
@@ -22,18 +22,19 @@ class JpegGuard {
   JpegGuard(const JpegGuard&) = delete;
   JpegGuard& operator=(const JpegGuard&) = delete;
 
-  jpeg_error_mgr* errors() { return &errors_; }  // for `err` of what the library works on
+  jpeg_error_mgr* errors() { return &errors_; }  // for the `err` member of libjpeg's structures
 
-  // Runs `body`, which calls the library or fail(); false where that failed.
+  // Runs `body`, which calls the library or fail(). Returns false if that failed.
   template <class Body>
   bool run(const Body& body) {
     if (setjmp(jump_) != 0) return false;  // NOLINT(cert-err52-cpp)
     body();
     return true;
   }
-  const char* message() const { return message_.data(); }  // the last failure
+  const char* message() const { return message_.data(); }  // text of the last error
 
-  // If `tolerates`, warnings are not failures; warning() keeps the first one, "" for none.
+  // With `tolerates`, warnings are not errors; warning() returns the first one, "" if there was
+  // none.
   void tolerate(bool tolerates) {
     tolerates_ = tolerates;
     warning_.fill('\0');
@@ -41,7 +42,7 @@ class JpegGuard {
   bool tolerates() const { return tolerates_; }
   const char* warning() const { return warning_.data(); }
 
-  // A warning of our own.
+  // Reports a warning of our own.
   static void warn(j_common_ptr common, int code) {
     common->err->msg_code = code;
     on_message(common, -1);
@@ -54,7 +55,8 @@ class JpegGuard {
 
  private:
   [[noreturn]] static void on_error(j_common_ptr common) {
-    auto* const guard = reinterpret_cast<JpegGuard*>(common->err);  // its first member
+    // The error manager is its first member.
+    auto* const guard = reinterpret_cast<JpegGuard*>(common->err);
     common->err->format_message(common, guard->message_.data());
     std::longjmp(guard->jump_, 1);
   }

@@ -18,7 +18,7 @@
 namespace scaletrain::data {
 
 struct JpegHuffman::State {
-  // libjpeg holds a pointer to `methods`, from which the callbacks reach the state.
+  // libjpeg holds a pointer to `methods`; its callbacks find the state through it.
   struct Methods {
     jpeg_entropy_decoder methods = {};
     State* state = nullptr;
@@ -28,18 +28,18 @@ struct JpegHuffman::State {
   std::array<HuffmanTable, NUM_HUFF_TBLS> dc_tables, ac_tables;
   struct Block {
     const HuffmanTable *dc_table = nullptr, *ac_table = nullptr;
-    std::int32_t* dc = nullptr;  // predictor of the block's component
+    std::int32_t* dc = nullptr;  // DC predictor of the block's component
   };
   std::array<Block, D_MAX_BLOCKS_IN_MCU> blocks;  // blocks of one MCU
   std::size_t block_count = 0;
   std::array<std::int32_t, MAX_COMPS_IN_SCAN> dc{};
   std::array<std::int16_t, HuffmanScan::kCoefficients> unwanted{};  // receives a skipped block
 
-  // MCUs by their numbers in the picture.
+  // MCUs are numbered within the picture.
   std::int64_t count = 0, interval = 0;  // all; those between two restart markers
-  std::int64_t asked = 0;                // the one that libjpeg asks for next
+  std::int64_t asked = 0;                // MCU that libjpeg requests next
   JDIMENSION asked_column = 0;
-  std::int64_t next = 0, piece_end = 0;  // the one that `scan` stands before; that behind its piece
+  std::int64_t next = 0, piece_end = 0;  // MCU at which `scan` is; first MCU after its piece
 
   static boolean decode_mcu(j_decompress_ptr info, JBLOCKROW* coefficients);
   bool read_mcu(JBLOCKROW* coefficients);
@@ -63,7 +63,7 @@ bool is_plain(const jpeg_decompress_struct& info) {
 
 }  // namespace
 
-// Called by C code that may be left by a long jump: without objects that have destructors.
+// Called by C code that may be left by longjmp, so it has no objects with destructors.
 boolean JpegHuffman::State::decode_mcu(j_decompress_ptr info, JBLOCKROW* coefficients) {
   State* const self = reinterpret_cast<Methods*>(info->entropy)->state;
   const std::int64_t mcu = self->asked++;
@@ -77,7 +77,7 @@ boolean JpegHuffman::State::decode_mcu(j_decompress_ptr info, JBLOCKROW* coeffic
   return TRUE;
 }
 
-// Reads what stands before `mcu` in its piece. False where that, or the end of the piece before, is
+// Reads the blocks before `mcu` in its piece. False if they, or the end of the previous piece, are
 // damaged.
 bool JpegHuffman::State::move_to(std::int64_t mcu) {
   if (mcu >= piece_end) {

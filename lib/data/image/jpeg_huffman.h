@@ -1,7 +1,6 @@
-// Our Huffman decoder (lib/data/image/huffman.h) in the place of libjpeg's own, by the method
-// pointer that jpegint.h gives: libjpeg takes the same coefficients from it and does the rest.
-// Blocks that libjpeg skips or does not transform are read only if later blocks cannot be read
-// without them.
+// Replaces libjpeg's Huffman decoder by ours (lib/data/image/huffman.h), through the method pointer
+// that jpegint.h declares. libjpeg gets the same coefficients and does everything else. Blocks that
+// libjpeg skips or does not transform are read only if later blocks depend on them.
 #pragma once
 
 #include <memory>
@@ -15,13 +14,13 @@ class JpegHuffman {
   JpegHuffman();
   ~JpegHuffman();
 
-  // Takes over when jpeg_start_decompress() has returned, of a baseline picture in memory with one
-  // scan; false for any other. Whatever is wrong with the data later ends in libjpeg's error_exit
-  // with some message: libjpeg alone says what it is.
+  // Call after jpeg_start_decompress(). Takes over the decoding of a baseline picture in memory
+  // with one scan; returns false for other pictures. Errors in the data end in libjpeg's error_exit
+  // with any message: decode again with libjpeg alone to get the right one.
   bool take_over(jpeg_decompress_struct& info);
 
   // True if the data end with the picture; call after the last row. Also true if the end of that
-  // row was not asked for.
+  // row was not read.
   bool at_end() const;
 
  private:

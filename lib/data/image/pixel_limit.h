@@ -1,4 +1,4 @@
-// How large a picture may be.
+// Limit of a picture's size.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace scaletrain::data {
 
 inline constexpr std::int64_t kMaxPixels = 100'000'000;  // 300 MB decoded
 
-// Throws std::invalid_argument for an image of more than `most` pixels, which is data.max_pixels.
+// Throws std::invalid_argument for an image of more than `most` pixels (data.max_pixels).
 void check_pixels(std::int64_t width, std::int64_t height, std::int64_t most = kMaxPixels);
 
 }  // namespace scaletrain::data

@@ -13,7 +13,7 @@
 namespace scaletrain::data {
 namespace {
 
-// PNG specification (W3C, third edition), 11.2.1 and 9.2.
+// Colour types of the PNG specification (W3C, third edition), 11.2.1.
 enum class ColourType { kGrey = 0, kRgb = 2, kPalette = 3, kGreyAlpha = 4, kRgba = 6 };
 enum class RowFilter { kNone, kSub, kUp, kAverage, kPaeth };
 
@@ -30,7 +30,7 @@ struct Chunk {
   std::string_view type, data;
 };
 
-// The chunk at `place`, whose checksum holds; an empty type where there is none.
+// Returns the chunk at `place`, with its checksum verified; an empty type if there is none.
 Chunk chunk_at(std::string_view file, std::size_t place) {
   if (file.size() < kChunkFrame || place > file.size() - kChunkFrame) return {};
   const std::size_t bytes = big_endian(file.substr(place));
@@ -57,10 +57,11 @@ std::int64_t channels_of(ColourType type) {
 }
 
 using PixelBytes = std::uint8_t __attribute__((vector_size(16)));
-using Shorts = std::int16_t __attribute__((vector_size(16)));  // a pixel, and as many unused
+// One pixel, and as many unused values.
+using Shorts = std::int16_t __attribute__((vector_size(16)));
 using Words = std::uint32_t __attribute__((vector_size(16)));
 
-constexpr std::size_t kLoad = 4;  // bytes that are read at a pixel, whatever it has
+constexpr std::size_t kLoad = 4;  // bytes that are loaded at a pixel, whatever its size
 
 // Widens bytes to 16 bits by shuffles, since GCC 12 converts vectors of bytes one by one.
 Shorts load(const std::uint8_t* pixel) {
@@ -84,7 +85,7 @@ Shorts store(Shorts value, std::uint8_t* pixel) {
 
 Shorts magnitude(Shorts value) { return value < 0 ? -value : value; }
 
-// The neighbour nearest to left + above - above_left.
+// Returns the neighbour that is nearest to left + above - above_left.
 Shorts paeth(Shorts left, Shorts above, Shorts above_left) {
   const Shorts far_left = magnitude(above - above_left);
   const Shorts far_above = magnitude(left - above_left);
@@ -94,8 +95,8 @@ Shorts paeth(Shorts left, Shorts above, Shorts above_left) {
   return far_left <= least ? left : nearer;
 }
 
-// Undoes the filter of one row of `bytes`; `above` is the row before, as it came out. Up to kLoad
-// bytes behind both rows are read.
+// Undoes the filter of one row of `bytes`; `above`: the previous row, already unfiltered. Reads up
+// to kLoad bytes past both rows.
 template <int kBytes>
 inline void unfilter_row(RowFilter filter, const std::uint8_t* in, const std::uint8_t* above,
                          std::uint8_t* out, std::int64_t bytes) {
@@ -184,7 +185,7 @@ PlainPng::PlainPng() : inflater_(libdeflate_alloc_decompressor(), libdeflate_fre
 }
 PlainPng::~PlainPng() = default;
 
-// The header and the compressed data; false where the file is not plain or not sound.
+// Reads the header and the compressed data; false if the file is not supported or damaged.
 bool PlainPng::collect(std::string_view file, Header& header) {
   const PngSize size = png_size(file);
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -193,13 +194,13 @@ bool PlainPng::collect(std::string_view file, Header& header) {
   header.height = size.height;
   const std::string_view rest = chunk_at(file, kSignatureBytes).data.substr(8);
   header.type = static_cast<ColourType>(rest[1]);
-  // 8 bits; the only methods there are; not interlaced.
+  // Supported: 8 bits, the standard methods, not interlaced.
   if (rest[0] != 8 || rest[1] == 1 || rest[1] == 5 || rest[1] < 0 || rest[1] > 6 ||
       rest.substr(2) != std::string_view("\0\0\0", 3)) {
     return false;
   }
   packed_.clear();
-  bool ended = false;  // the data, whose chunks follow one another
+  bool ended = false;  // data chunks must be consecutive
   std::size_t place = kSignatureBytes + kChunkFrame + 13;
   for (;;) {
     const Chunk chunk = chunk_at(file, place);
@@ -223,7 +224,7 @@ bool PlainPng::collect(std::string_view file, Header& header) {
       if (!first || !header.palette.empty() || chunk.data.size() % kChannels != 0) return false;
       header.palette = chunk.data;
     } else if ((static_cast<std::uint8_t>(chunk.type[0]) & 0x20) == 0) {
-      return false;  // critical and unknown
+      return false;  // an unknown critical chunk
     }
   }
   return !header.packed.empty() && (header.type != ColourType::kPalette || !header.palette.empty());

@@ -1,7 +1,7 @@
-// The usual kind of PNG, 8 bits a value and not interlaced, two to three times as fast as libpng:
-// inflated at once by libdeflate, and only so many rows as are wanted.
+// Decoder for the common kind of PNG, 8 bits a value and not interlaced, two to three times as fast
+// as libpng: libdeflate inflates the data at once, and only the needed rows are unfiltered.
 //
-// Whatever else there is, and whatever is wrong with a file, is left to libpng.
+// Other kinds and damaged files are left to libpng.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ namespace scaletrain::data {
 struct PngSize {
   std::int64_t width = 0, height = 0;
 };
-PngSize png_size(std::string_view file);  // 0 x 0 where the header is not sound
+PngSize png_size(std::string_view file);  // 0 x 0 for an invalid header
 
-// With its working memory; for one thread.
+// Decoder with its working memory, for one thread.
 class PlainPng {
  public:
   PlainPng();
   ~PlainPng();
 
-  // Decodes the first `rows` rows of `file`, a PNG, as RGB; all chunks and checksums are checked
-  // first. False, with nothing to be read off `image`, where libpng has to look at it.
+  // Decodes the first `rows` rows of the PNG `file` as RGB; checks all chunks and checksums first.
+  // Returns false, with undefined pixels, if the file must be decoded by libpng.
   bool decode(std::string_view file, std::int64_t rows, Image& image,
               std::int64_t most_pixels = kMaxPixels);
 

@@ -1,4 +1,4 @@
-// PNG through libpng, whose errors are long jumps: no object with a destructor lives between a
+// PNG decoding with libpng, whose errors are longjmps: no object with a destructor lives between a
 // setjmp and the calls that may jump to it.
 #include <png.h>
 
@@ -36,7 +36,7 @@ void read_bytes(png_structp png, png_bytep out, png_size_t bytes) {
   std::longjmp(*png_set_longjmp_fn(png, std::longjmp, sizeof(std::jmp_buf)), 1);
 }
 
-// libpng warns of odd colour profiles and text, never of pixels.
+// libpng warns about colour profiles and text, never about pixels.
 void on_warning(png_structp /*png*/, png_const_charp /*message*/) {}
 
 struct Reader {
@@ -45,13 +45,13 @@ struct Reader {
   ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
-// Reads the header and asks for 8-bit RGB; false when libpng failed.
+// Reads the header and requests 8-bit RGB; false if libpng failed.
 bool read_header(Reader& reader, Source& source) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;  // NOLINT(cert-err52-cpp)
   png_set_read_fn(reader.png, &source, read_bytes);
-  png_set_user_limits(reader.png, 0x7fffffff, 0x7fffffff);  // kMaxPixels is checked afterwards
+  png_set_user_limits(reader.png, 0x7fffffff, 0x7fffffff);  // check_pixels() has the limit
   png_read_info(reader.png, reader.info);
-  png_set_expand(reader.png);  // palettes, and grey of fewer than 8 bits
+  png_set_expand(reader.png);  // expands palettes, and grey of fewer than 8 bits
   png_set_scale_16(reader.png);
   png_set_strip_alpha(reader.png);
   png_set_gray_to_rgb(reader.png);
@@ -63,7 +63,7 @@ bool read_header(Reader& reader, Source& source) {
 bool read_pixels(Reader& reader, png_bytepp rows) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;  // NOLINT(cert-err52-cpp)
   png_read_image(reader.png, rows);
-  png_read_end(reader.png, nullptr);  // checks that the file is whole
+  png_read_end(reader.png, nullptr);  // checks that the file is complete
   return true;
 }
 

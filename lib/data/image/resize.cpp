@@ -6,7 +6,7 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr std::int64_t kSlack = 32;  // bytes that the kernels may touch behind a row
+constexpr std::int64_t kSlack = 32;  // bytes that the kernels may access past a row
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace {
 
 double triangle(double x) { return std::max(0.0, 1.0 - std::abs(x)); }
 
-// Keys, Cubic convolution interpolation, 1981, with a = -1/2.
+// Cubic kernel with a = -1/2 (Keys, Cubic convolution interpolation, 1981).
 double cubic(double x) {
   constexpr double kA = -0.5;
   x = std::abs(x);
@@ -17,10 +17,10 @@ double cubic(double x) {
   return 0.0;
 }
 
-// Half the width of the filter at no reduction.
+// Returns half of the filter's width without reduction.
 double reach(Filter filter) { return filter == Filter::kBicubic ? 2.0 : 1.0; }
 
-// Rounded away from zero.
+// Rounds half away from zero.
 std::int32_t fixed(double weight) {
   const double scaled = weight * (1 << ResizeAxis::kPrecision);
   return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
@@ -49,7 +49,8 @@ bool ResizeAxis::prepare(const Plan& plan) {
   plan_ = plan;
   const double scale = plan.size / static_cast<double>(plan.full);
   const double widening = std::max(scale, 1.0);
-  const double support = reach(plan.filter) * widening;  // half the filter, in source pixels
+  // Half of the filter's width, in source pixels.
+  const double support = reach(plan.filter) * widening;
   stride_ = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
   const auto pixels = static_cast<std::size_t>(plan.window.size);
   first_.resize(pixels);

@@ -1,5 +1,4 @@
-// One axis of a resize: which source pixels make up each pixel of the result, and with what
-// weights.
+// One axis of a resize: the source pixels of each pixel of the result, and their weights.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +10,28 @@ namespace scaletrain::data {
 
 class ResizeAxis {
  public:
-  static constexpr int kPrecision = 22;  // bits of a weight behind the point
+  static constexpr int kPrecision = 22;  // fraction bits of a weight
 
   struct Plan {
-    double begin = 0, size = 0;  // the source, from pixel `first` on
-    std::int64_t first = 0;      // pixels of the image that belong to it
+    double begin = 0, size = 0;  // source range, relative to pixel `first`
+    std::int64_t first = 0;      // pixels of the image in the source range
     std::int64_t count = 0;
-    std::int64_t full = 0;  // pixels that the source is resized to
-    Range window;           // computed part of these pixels
+    std::int64_t full = 0;  // pixels of the resized source
+    Range window;           // part of them that is computed
     Filter filter = Filter::kBilinear;
 
     bool operator==(const Plan&) const = default;
   };
-  // `range` of the picture, which was shrunk by a whole number when it was decoded.
+  // Plans the resize of `range` of a picture that was shrunk by the factor `shrink` during
+  // decoding.
   static Plan plan(Range range, std::int64_t shrink, std::int64_t full, Range window,
                    Filter filter);
 
-  // Returns whether anything changed since the plan before.
+  // Computes the weights; returns false if the plan is the same as the previous one.
   bool prepare(const Plan& plan);
 
   struct Taps {
-    std::int64_t first = 0, count = 0;  // pixels of the image
+    std::int64_t first = 0, count = 0;  // source pixels in the image
     const std::int32_t* weights = nullptr;
   };
   Taps at(std::int64_t index) const;  // weights of pixel window.begin + index

@@ -80,13 +80,13 @@ __attribute__((target("avx2"))) inline __m256i whole(__m256i upper, __m256i lowe
   return _mm256_srai_epi32(sum, kPrecision);
 }
 
-// A pixel of two rows: 32 bits of red, green, blue and nothing in each half. Its source pixels are
-// at most `kTaps`; 0: as many as `groups` have.
+// Computes a pixel of two rows: 32 bits of red, green, blue and an unused value in each half.
+// `kTaps`: maximum number of source pixels; 0: as many as `groups` have.
 template <int kTaps>
 __attribute__((target("avx2"))) inline __m256i weigh(const RowWeights::Group* group,
                                                      std::int64_t groups, const std::uint8_t* in,
                                                      const std::uint8_t* in2) {
-  // Bytes to 16-bit pairs r0 r1 g0 g1 b0 b1 - - and r2 r3 g2 g3 b2 b3 - -; -1 makes 0.
+  // Shuffles bytes to 16-bit pairs r0 r1 g0 g1 b0 b1 - - and r2 r3 g2 g3 b2 b3 - -; -1 makes 0.
   const __m256i first_pair = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1));
   const __m256i second_pair = _mm256_broadcastsi128_si256(
@@ -113,7 +113,7 @@ __attribute__((target("avx2"))) inline void weigh_rows(const RowWeights& weights
                                                        const std::uint8_t* in,
                                                        const std::uint8_t* in2, std::uint8_t* out,
                                                        std::uint8_t* out2) {
-  // r g b - r g b - of 16 bits to bytes without gaps.
+  // Packs 16-bit r g b - r g b - to bytes without gaps.
   const __m256i close = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 1, 2, 4, 5, 6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
   const std::int64_t groups = kTaps == 0 ? weights.per_pixel : 1;
@@ -121,7 +121,7 @@ __attribute__((target("avx2"))) inline void weigh_rows(const RowWeights& weights
   const auto pixels = std::ssize(weights.first);
   const std::int32_t* const first = weights.first.data();
   for (std::int64_t x = 0; x < pixels; x += 2, group += 2 * groups) {
-    const bool is_last = x + 1 == pixels;  // without another beside it
+    const bool is_last = x + 1 == pixels;  // the last one, without a partner
     const std::int64_t next = is_last ? 0 : 1;
     const __m256i one = weigh<kTaps>(group, groups, in + first[x], in2 + first[x]);
     const __m256i other =
@@ -172,8 +172,9 @@ __attribute__((target("avx2"))) void avx2_columns(const ColumnWeights::Pair* pai
     const std::uint8_t* from = in + i;
     for (std::int64_t t = 0; t < count; t += 2, from += 2 * stride) {
       const __m256i row = at256(from);
-      const __m256i next = at256(t + 1 < count ? from + stride : from);  // or weighted with 0
-      // 16-bit pairs of the rows' bytes, four bytes of each half at a time.
+      // An odd last row has the weight 0.
+      const __m256i next = at256(t + 1 < count ? from + stride : from);
+      // 16-bit pairs of the bytes of two rows, four bytes of each half at a time.
       const __m256i low = _mm256_unpacklo_epi8(row, next), high = _mm256_unpackhi_epi8(row, next);
       const __m256i values0 = _mm256_unpacklo_epi8(low, zero);
       const __m256i values1 = _mm256_unpackhi_epi8(low, zero);
@@ -203,7 +204,7 @@ __attribute__((target("avx2"))) void avx2_columns(const ColumnWeights::Pair* pai
 
 #endif
 
-// The two parts of a weight.
+// Upper and lower part of a weight.
 std::int16_t upper_of(std::int32_t weight) {
   return static_cast<std::int16_t>(weight >> kLowerBits);
 }
@@ -225,7 +226,7 @@ void RowWeights::prepare(const ResizeAxis& axis) {
         static_cast<std::int32_t>((taps.first - origin) * kChannels);
     for (std::int64_t t = 0; t < taps.count; ++t) {
       Group& group = groups[static_cast<std::size_t>(x * per_pixel + t / kPixels)];
-      // Pairs of pixels stand side by side, once for each channel.
+      // Pairs of pixels are side by side, once for each channel.
       const std::int64_t place = t % kPixels / 2 * 8 + t % 2;
       for (std::int64_t c = 0; c < 4; ++c) {
         group.upper[place + 2 * c] = upper_of(taps.weights[t]);

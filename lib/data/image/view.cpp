@@ -5,7 +5,7 @@
 namespace scaletrain::data {
 namespace {
 
-// Half of `excess`, a half rounded to the even number, as Python's round() does in CenterCrop.
+// Returns half of `excess`; halves are rounded to even, as Python's round() does in CenterCrop.
 std::int64_t centre(std::int64_t excess) {
   const std::int64_t half = excess / 2;
   return excess % 2 != 0 && half % 2 != 0 ? half + 1 : half;

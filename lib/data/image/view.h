@@ -1,5 +1,5 @@
-// Crop and size of a picture, chosen from the picture's size before it is decoded, so that only the
-// crop needs decoding.
+// Crop and size of a picture, chosen from the picture's size before decoding, so that only the crop
+// needs to be decoded.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-enum class Filter { kBilinear, kBicubic };  // Pillow's, anti-aliased
+enum class Filter { kBilinear, kBicubic };  // anti-aliased, as in Pillow
 
-// `source` of the picture is resized to width x height, of which `window` is kept.
+// `source` of the picture is resized to width x height; of the result, `window` is kept.
 struct View {
   Box source;
   std::int64_t width = 0, height = 0;
@@ -34,15 +34,16 @@ struct View {
 
 using ViewOf = std::function<View(std::int64_t width, std::int64_t height)>;
 
-// A whole picture of width x height, resized to new_width x new_height.
+// Returns the view of a whole picture of width x height, resized to new_width x new_height.
 View stretched(std::int64_t width, std::int64_t height, std::int64_t new_width,
                std::int64_t new_height, Filter filter = Filter::kBilinear);
 
-// `source` resized to size x size.
+// Returns the view of `source` resized to size x size.
 View resized(const Box& source, std::int64_t size, Filter filter = Filter::kBilinear);
 
-// A picture of width x height as evaluation sees it: the shorter side becomes `shorter`, then the
-// centre of size x size (torchvision's Resize and CenterCrop). `size` is at most `shorter`.
+// Returns the evaluation view of a picture of width x height: the shorter side is resized to
+// `shorter`, then the centre of size x size is cropped (torchvision's Resize and CenterCrop).
+// `size` is at most `shorter`.
 View fitted(std::int64_t width, std::int64_t height, std::int64_t shorter, std::int64_t size,
             Filter filter = Filter::kBilinear);
 

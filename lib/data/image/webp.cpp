@@ -1,4 +1,4 @@
-// WebP through libwebp.
+// WebP decoding with libwebp.
 #include <webp/decode.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void check(VP8StatusCode status) {
   }
 }
 
-// A still picture.
+// Decodes a still picture.
 void decode_still(std::string_view file, std::int64_t most_pixels, Image& image) {
   const auto* const data = reinterpret_cast<const std::uint8_t*>(file.data());
   WebPDecoderConfig config;
@@ -45,7 +45,7 @@ void decode_still(std::string_view file, std::int64_t most_pixels, Image& image)
   check(WebPDecode(data, file.size(), &config));
 }
 
-// A number of a file, little-endian.
+// Reads a little-endian number.
 std::size_t number_at(std::string_view file, std::size_t place, std::size_t bytes) {
   if (place + bytes > file.size()) throw std::invalid_argument("the file is truncated");
   std::size_t number = 0;
@@ -55,8 +55,8 @@ std::size_t number_at(std::string_view file, std::size_t place, std::size_t byte
   return number;
 }
 
-// The first frame of an animation (RFC 9649, section 2.7.1.1): where its upper left corner is, and
-// its picture, which is laid out as the chunks of a file are.
+// First frame of an animation (RFC 9649, section 2.7.1.1): the position of its upper left corner,
+// and its picture, which has the chunks of a file.
 struct Frame {
   std::size_t left = 0, top = 0;
   std::string_view picture;
@@ -77,7 +77,7 @@ Frame first_frame(std::string_view file) {
   throw std::invalid_argument("an animation without a frame");
 }
 
-// The picture of a frame as a file of its own. Its alpha is left out, as everywhere.
+// Returns the picture of a frame as a WebP file without its alpha.
 std::string as_file(std::string_view picture) {
   if (picture.starts_with("ALPH")) {
     const std::size_t bytes = number_at(picture, 4, 4);
@@ -91,7 +91,7 @@ std::string as_file(std::string_view picture) {
   return file;
 }
 
-// As Pillow shows it: what the first frame does not cover is black.
+// Decodes as Pillow does: the area outside the first frame is black.
 void decode_animated(std::string_view file, const WebPBitstreamFeatures& features,
                      std::int64_t most_pixels, Image& image) {
   check_pixels(features.width, features.height, most_pixels);

@@ -11,12 +11,12 @@ namespace scaletrain::data {
 class JpegWarnings {
  public:
   JpegWarnings() = default;
-  ~JpegWarnings();  // logs the total if not all were named
+  ~JpegWarnings();  // logs the total if not all pictures were named
   JpegWarnings(const JpegWarnings&) = delete;
   JpegWarnings& operator=(const JpegWarnings&) = delete;
 
-  // Reports that the picture at `place` was used. Each is counted once; the first few are named in
-  // a warning. Any thread.
+  // Counts the picture at `place` once; the first few are named in a warning. May be called from
+  // any thread.
   void add(const std::string& place, const std::string& warning);
   std::int64_t count() const;
 

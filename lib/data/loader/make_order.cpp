@@ -15,14 +15,14 @@
 namespace scaletrain::data {
 namespace {
 
-// Sources of one size would otherwise be shuffled alike.
+// Seeds differ by source; otherwise sources of the same size would be shuffled alike.
 std::uint64_t seed_of_source(std::uint64_t seed, std::size_t number) {
   if (number == 0) return seed;
   return permutation_key(seed, core::DrawPurpose::kSourceOrder, -1,
                          static_cast<std::int64_t>(number));
 }
 
-// A class can come as often as every other where a sample has one.
+// Returns the single label of a sample, as class-balanced sampling needs it.
 std::int64_t single_label(const Dataset& dataset, std::int64_t shard, std::int64_t sample) {
   const std::int64_t label = dataset.label(shard, sample);
   if (label >= 0) return label;

@@ -8,8 +8,8 @@
 namespace scaletrain::data {
 namespace {
 
-// Samples a thread takes at once: few, so that threads end a batch together; enough that the lock
-// costs nothing.
+// Samples that a thread takes at once: few, so that all threads finish a batch at the same time,
+// and enough that locking costs nothing.
 constexpr std::int64_t kChunk = 8;
 
 }  // namespace
@@ -20,14 +20,14 @@ struct ReadAhead::Slot {
   std::uint64_t digest = 0;
   std::int64_t targets = 0;
   std::vector<BadSample> skipped;
-  std::vector<std::int64_t> absent;  // samples that the batch does not have
+  std::vector<std::int64_t> absent;  // samples that were left out of the batch
   StageTimes stages;
   std::int64_t taken = 0, done = 0;  // samples
   std::exception_ptr error;
-  std::int64_t error_at = 0;  // the sample that failed
+  std::int64_t error_at = 0;  // index of the sample that failed
 
   bool ready() const { return done == job.count; }
-  // The lowest failure counts, so that the message does not depend on the threads.
+  // The error of the lowest index is kept, so that the message does not depend on the threads.
   void fail(std::int64_t at, std::exception_ptr what) {
     if (error && error_at <= at) return;
     error = std::move(what);
@@ -87,7 +87,7 @@ std::optional<Batch> ReadAhead::next() {
 void ReadAhead::seek(std::int64_t number) {
   {
     const std::lock_guard lock(mutex_);
-    slots_.clear();  // a thread that fills one of them keeps it until it is through
+    slots_.clear();  // threads keep the slots that they fill until they are done
     next_number_ = number;
     ended_ = false;
   }
@@ -105,7 +105,7 @@ void ReadAhead::work(Maker& maker) {
   }
 }
 
-// Samples of the earliest batch that has some left; opens the next batch when none has.
+// Returns samples of the earliest batch with samples left; opens the next batch if there is none.
 std::optional<ReadAhead::Chunk> ReadAhead::claim() {
   do {
     for (const auto& slot : slots_) {
@@ -130,7 +130,7 @@ bool ReadAhead::open_slot() {
     }
     slot->job = *job;
     slot->columns = Columns(layout_of_(*job), job->count, pool_);
-  } catch (...) {  // no memory, no threads: reported where the batch is asked for
+  } catch (...) {  // out of memory or threads: reported when the batch is requested
     slot->fail(0, std::current_exception());
     slot->taken = slot->done = slot->job.count;
     batch_there_.notify_all();
@@ -140,7 +140,7 @@ bool ReadAhead::open_slot() {
   return true;
 }
 
-// Makes the chunk's samples without the lock, and counts them with it.
+// Makes the chunk's samples without holding the lock, then counts them with the lock held.
 void ReadAhead::fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock) {
   Slot& slot = *chunk.slot;
   lock.unlock();
@@ -160,7 +160,7 @@ void ReadAhead::fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mut
       std::move(made.skipped.begin(), made.skipped.end(), std::back_inserter(skipped));
       if (!made.present) absent.push_back(at);
     }
-  } catch (...) {  // handed to the caller of next()
+  } catch (...) {  // rethrown by next()
     error = std::current_exception();
   }
   lock.lock();
@@ -175,7 +175,7 @@ void ReadAhead::fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mut
 }
 
 Batch ReadAhead::batch_of(Slot& slot) {
-  // Threads end in any order.
+  // Threads finish in any order.
   std::stable_sort(slot.skipped.begin(), slot.skipped.end(),
                    [](const BadSample& a, const BadSample& b) { return a.position < b.position; });
   std::sort(slot.absent.begin(), slot.absent.end());

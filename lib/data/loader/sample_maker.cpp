@@ -96,7 +96,7 @@ void SampleMaker::write_label(SamplePlace place, const Row& row) const {
   };
   const bool has_list = raw_.label < 0;
   if (source_.multi_label) {
-    // A class number alone is one whatever lists are.
+    // A single class number is read as one, whatever the format of lists.
     const ListFormat format = has_list ? source_.list_format : ListFormat::kClassNumbers;
     refuse_if(set_class_flags(has_list ? std::span(raw_.labels) : std::span(&raw_.label, 1), format,
                               row.values<std::uint8_t>(kLabels)));

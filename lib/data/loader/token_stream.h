@@ -12,7 +12,7 @@
 
 namespace scaletrain::data {
 
-// The columns of a batch of windows.
+// Columns of a batch of windows.
 enum TokenColumn : std::size_t {
   kTokens,  // int64 [context]
   kNext     // int64 [context]: the next token of each, kNoTarget if it has no loss

@@ -6,8 +6,8 @@
 
 namespace scaletrain::data {
 
-// Micro-step j of a step: the block of per_device positions at its first one + (j n + r) b. So many
-// samples are trained before it as all batches before this one have.
+// Micro-step j of a step starts at the step's first position + (j n + r) b and has b = per_device
+// positions, for rank r of n. Batch `number` follows `number` complete micro-batches.
 BatchJob train_job(const ReaderSlice& slice, const core::StepPlan& plan, std::int64_t number) {
   const std::int64_t sample = number * slice.micro_batch();
   const std::int64_t step = plan.sizes().step_of_sample(sample);

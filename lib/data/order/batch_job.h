@@ -16,7 +16,7 @@ struct ReaderSlice {
   int readers = 1;
   std::int64_t per_device = 1;  // b: samples of a micro-batch
   std::int64_t accumulate = 1;  // micro-batches a step
-  // Growing batch, if any; training continues at `from`, where step `from_step` begins.
+  // Batch size ramp-up, if any; training continues at `from`, where step `from_step` begins.
   std::optional<core::BatchRamp> ramp = std::nullopt;
   std::int64_t from_step = 0;
   core::StepPlace from = {};

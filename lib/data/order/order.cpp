@@ -50,7 +50,7 @@ class IndexedOrder::Impl {
                        size)(index);
   }
 
-  // Read-ahead crosses into the next epoch, so two epochs are kept.
+  // Prefetch reaches into the next epoch, so two epochs are kept.
   std::shared_ptr<const EpochShards> shards_of(std::int64_t epoch) const {
     const std::lock_guard lock(mutex_);
     for (const auto& known : recent_) {

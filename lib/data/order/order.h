@@ -1,5 +1,5 @@
-// The global data order: which sample stands at a position of an epoch. A pure function of the
-// seed, the epoch, the shard sizes and the options of the order, and of nothing else.
+// Global data order: the sample at each position of an epoch. It is a pure function of the seed,
+// the epoch, the shard sizes and the options of the order.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace scaletrain::data {
 
-inline constexpr int kOrderVersion = 1;  // kept in state.json; changes when the function does
+inline constexpr int kOrderVersion = 1;  // stored in state.json; changes with the function
 
 class Order {
  public:
   virtual ~Order() = default;
 
-  // Positions of an epoch.
+  // Returns the number of positions in an epoch.
   virtual std::int64_t size() const = 0;
 
-  // The sample at `position` (0 .. size-1) of `epoch`; any thread.
+  // Returns the sample at `position` (0 .. size-1) of `epoch`. May be called from any thread.
   virtual SamplePlace at(std::int64_t epoch, std::int64_t position) const = 0;
 
-  // Returns a sample to use in place of the bad one at `position`. `draws` is keyed by (seed,
-  // epoch, position) and gives another one each time.
+  // Returns a sample that replaces the bad one at `position`. `draws` is keyed by (seed, epoch,
+  // position) and returns another sample at each call.
   virtual SamplePlace replacement(std::int64_t epoch, std::int64_t position,
                                   core::Philox& draws) const;
 };
 
-// Every sample once an epoch. A look-up costs a keyed permutation (lib/data/order/permutation.h)
-// and a binary search over the shards; with groups, an epoch's first look-up also sums up the
-// permuted shards' sizes.
+// Indexed order: every sample once an epoch. A look-up takes a keyed permutation
+// (lib/data/order/permutation.h) and a binary search over the shards. With groups, an epoch's first
+// look-up also sums the sizes of the permuted shards.
 class IndexedOrder : public Order {
  public:
   // `shard_sizes`: samples of each shard. `shuffle_shards`: samples are permuted within groups of

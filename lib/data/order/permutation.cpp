@@ -3,7 +3,7 @@
 namespace scaletrain::data {
 namespace {
 
-// Four rounds are enough for a large domain (Luby and Rackoff, 1988); a small one wants more.
+// Four rounds suffice for a large domain (Luby and Rackoff, 1988); small domains need more.
 constexpr std::uint32_t kRounds = 8;
 
 }  // namespace

@@ -1,8 +1,9 @@
 // A keyed permutation of 0 .. size-1 in constant time and memory: no list is shuffled.
 //
 // A Feistel network over the next power of four, of at least 64 numbers, with Philox as its round
-// function; numbers outside are walked on ("cycle walking", Black and Rogaway, Ciphers with
-// Arbitrary Finite Domains, 2002). At most 4 walks are expected from 16 numbers on.
+// function; results outside 0 .. size-1 are permuted again ("cycle walking", Black and Rogaway,
+// Ciphers with Arbitrary Finite Domains, 2002). From a size of 16 on, at most 4 repetitions are
+// expected.
 #pragma once
 
 #include <array>

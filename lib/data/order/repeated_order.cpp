@@ -21,8 +21,8 @@ SamplePlace RepeatedOrder::replacement(std::int64_t epoch, std::int64_t position
   return once_->replacement(epoch, position_once(epoch, position), draws);
 }
 
-// With K repeats, turn t of an epoch is that of sample t / K. A batch has the next G turns: first
-// its turns 0, K, 2K, ..., then 1, K + 1, ..., up to K - 1, 2K - 1, ...
+// With K repeats, position t of an epoch shows sample t / K. A global batch has the next G
+// positions, in the order 0, K, 2K, ..., then 1, K + 1, ..., up to K - 1, 2K - 1, ...
 std::int64_t RepeatedOrder::position_once(std::int64_t epoch, std::int64_t position) const {
   std::int64_t batch = global_batch_, begin = position / batch * batch;
   if (growing_) {
@@ -31,7 +31,7 @@ std::int64_t RepeatedOrder::position_once(std::int64_t epoch, std::int64_t posit
     begin = growing_->at(step).position;
   }
   const std::int64_t place = position - begin;
-  // The first `longer` of the K rows have one turn more than the others.
+  // The first `longer` of the K rows have one position more than the others.
   const std::int64_t row = batch / repeats_, longer = batch % repeats_;
   const std::int64_t of_longer = longer * (row + 1);
   const bool is_longer = place < of_longer;

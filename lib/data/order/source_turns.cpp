@@ -28,8 +28,8 @@ SourceTurns::SourceTurns(const std::vector<double>& weights) {
 }
 
 SourceTurns::Turn SourceTurns::at(std::int64_t number, std::uint64_t phase) const {
-  // Turn number `number` of all sources from `i` on; it is the source's own where its part of the
-  // turns grows with it.
+  // Turn `number` is divided among the sources from `i` on. It belongs to source i if its share of
+  // the turns grows with this turn.
   std::size_t i = 0;
   for (; i + 1 < shares_.size(); ++i) {
     const std::int64_t own = part_of(number, shares_[i], phase);

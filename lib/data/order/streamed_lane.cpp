@@ -102,7 +102,7 @@ std::int64_t StreamedLane::group_size() const {
 void StreamedLane::learn_group(Pass& pass) const {
   const std::size_t known = pass.ends.size();
   const auto last = std::min(known + static_cast<std::size_t>(group_size()), pass.shards.size());
-  std::vector<std::int64_t> ends = pass.ends;  // an error leaves the pass as it was
+  std::vector<std::int64_t> ends = pass.ends;  // a copy: an error must leave the pass unchanged
   for (std::size_t i = known; i < last; ++i) {
     const std::int64_t samples = size_of_(pass.shards[i]);
     const std::int64_t own = std::max<std::int64_t>(samples - part_ + parts_ - 1, 0) / parts_;

@@ -27,8 +27,8 @@ struct LaneOptions {
   std::uint64_t seed = 0;
   std::int64_t shards = 0;
   std::int64_t lanes = 1;
-  std::int64_t shuffle_shards = 1;    // 0 is 1
-  std::string place = "/data/lanes";  // for a message about a lane without a sample
+  std::int64_t shuffle_shards = 1;    // 0 counts as 1
+  std::string place = "/data/lanes";  // for the error about a lane without a sample
 };
 
 class StreamedLane {

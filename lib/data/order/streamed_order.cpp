@@ -7,7 +7,7 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr std::int64_t kLaneMixBlock = 256;  // turns of a lane
+constexpr std::int64_t kLaneMixBlock = 256;  // turns of a lane within which sources are shuffled
 
 std::vector<double> weights_of(const std::vector<StreamedSource>& sources) {
   std::vector<double> weights;
@@ -16,7 +16,7 @@ std::vector<double> weights_of(const std::vector<StreamedSource>& sources) {
   return weights;
 }
 
-// The first of each, the second of each, ...
+// Returns the first element of each list, then the second of each, and so on.
 std::vector<std::int64_t> alternate(const std::vector<std::vector<std::int64_t>>& lists) {
   std::vector<std::int64_t> result;
   for (std::size_t i = 0, before = 1; result.size() != before; ++i) {
@@ -42,7 +42,7 @@ class StreamedOrder::Source {
 
   bool has_own_order() const { return own_ != nullptr; }
 
-  // Sample `number` that a lane takes of the source.
+  // Returns sample `number` that a lane takes from the source.
   SamplePlace at(std::int64_t lane, std::int64_t number) const {
     if (!own_) return in_all(lanes_[static_cast<std::size_t>(lane)]->at(number));
     const std::int64_t running = number * lane_count_ + lane;
@@ -69,7 +69,7 @@ class StreamedOrder::Source {
 
   std::int64_t lane_count_, first_shard_;
   std::shared_ptr<const Order> own_;
-  std::vector<std::unique_ptr<StreamedLane>> lanes_;  // none of a source with an order of its own
+  std::vector<std::unique_ptr<StreamedLane>> lanes_;  // empty for a source with an order of its own
 };
 
 StreamedOrder::StreamedOrder(const StreamedOptions& options, std::vector<StreamedSource> sources)
@@ -128,7 +128,7 @@ SourceTurns::Turn StreamedOrder::turn_at(const PlaceInLane& place) const {
   return turns_.at(begin + turns(place.number - begin), phase(place.lane));
 }
 
-// Spread evenly over the lanes, so that not all of them begin with the same source.
+// Lanes have evenly spaced phases, so that they do not all begin with the same source.
 std::uint64_t StreamedOrder::phase(std::int64_t lane) const {
   return (static_cast<std::uint64_t>(lane) << 32) / static_cast<std::uint64_t>(options_.lanes);
 }

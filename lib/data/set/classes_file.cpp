@@ -26,11 +26,11 @@ std::string folder_of_shard(const std::string& shard) {
   return std::filesystem::path(shard).parent_path().string();
 }
 
-// The names in a file's text; `place` stands for the file in messages.
+// Parses the text of a classes file; `place` names the file in messages.
 std::vector<std::string> parse_classes(std::string_view text, const std::string& place) {
   std::vector<std::string> names;
   bool sound = true;
-  // Nothing that is nested is kept: it could be deeper than there is memory for.
+  // Nested values are not kept: they could be too deep for the memory.
   const auto json = nlohmann::json::parse(
       text,
       [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
@@ -62,7 +62,7 @@ std::vector<std::string> read_classes(const std::string& folder, const storage::
 std::vector<std::string> shared_classes(const std::vector<std::string>& shards,
                                         const storage::Stores& stores) {
   std::set<std::string> seen;
-  std::string first;  // shard beside which there are some
+  std::string first;  // the first shard with a classes file beside it
   std::vector<std::string> classes;
   for (const std::string& shard : shards) {
     if (core::url_scheme(shard) == "pipe" || !seen.insert(folder_of_shard(shard)).second) continue;

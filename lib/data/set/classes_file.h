@@ -1,4 +1,4 @@
-// classes.json beside shards: the names of the classes by label, a JSON array of strings.
+// classes.json beside shards: the class names by label, a JSON array of strings.
 #pragma once
 
 #include <cstdint>

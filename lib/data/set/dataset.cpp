@@ -8,7 +8,7 @@
 namespace scaletrain::data {
 namespace {
 
-// Eight bytes, least significant first, whatever the machine.
+// Appends eight bytes, least significant first on any machine.
 void append_number(std::string& text, std::int64_t number) {
   for (int shift = 0; shift < 64; shift += 8) {
     text += static_cast<char>(static_cast<std::uint64_t>(number) >> shift & 0xff);
@@ -25,7 +25,7 @@ RawSample Dataset::read(std::int64_t shard, std::int64_t sample) const {
   return raw;
 }
 
-// Every reader of JSON holds 52 bits exactly.
+// JSON readers represent 52 bits exactly.
 std::int64_t digest_number(std::string_view text) {
   return static_cast<std::int64_t>(core::xxh3_64(text) >> 12);
 }
@@ -41,7 +41,7 @@ std::uint64_t sample_digest(std::int64_t epoch, std::int64_t position, const Raw
   append_number(text, epoch);
   append_number(text, position);
   text += sample.shard;
-  text += '\0';  // neither a file name nor a key holds one
+  text += '\0';  // separator: neither file names nor keys contain a NUL
   text += sample.key;
   return core::xxh3_64(text);
 }

@@ -15,7 +15,7 @@ namespace scaletrain::data {
 // One sample's bytes as stored.
 struct RawSample {
   std::string image;       // the encoded file
-  std::int64_t label = 0;  // -1: any number of classes, which are in `labels`
+  std::int64_t label = 0;  // -1: a list of classes, in `labels`
   std::vector<std::int64_t> labels;
   std::string shard;              // name of the tar (core::tar_name) or of the class folder
   std::string key;                // WebDataset key, or file name
@@ -33,7 +33,8 @@ struct DatasetPart {
 
 class Dataset : public SampleSet {
  public:
-  virtual std::int64_t shard_size(std::int64_t shard) const = 0;  // samples in it; may open it
+  // Number of samples; may open the shard.
+  virtual std::int64_t shard_size(std::int64_t shard) const = 0;
   std::vector<std::int64_t> known_sizes() const override;
 
   // Returns the parts, in the order of their shards.
@@ -58,13 +59,14 @@ class Dataset : public SampleSet {
   virtual std::string label_place(std::int64_t shard, const RawSample& sample) const = 0;
 };
 
-// The number that Dataset::shard_digest() returns for `text`.
+// Returns the number that Dataset::shard_digest() uses for `text`.
 std::int64_t digest_number(std::string_view text);
 
 // Returns the number of samples in each shard.
 std::vector<std::int64_t> shard_sizes(const Dataset& dataset);
 
-// XXH3-64 of (epoch, position, shard base name, key), the term of order_digest.
+// Returns the XXH3-64 of (epoch, position, base name of the shard, key), which order_digest sums
+// up.
 std::uint64_t sample_digest(std::int64_t epoch, std::int64_t position, const RawSample& sample);
 
 }  // namespace scaletrain::data

@@ -87,7 +87,7 @@ class FolderDataset : public Dataset {
   }
 
  private:
-  // Class names are kept as JSON, where two names that differ in such bytes would become one.
+  // Class names are stored as JSON, in which names with invalid UTF-8 would become equal.
   void check_name(const std::string& name) const {
     if (core::is_utf8(name)) return;
     throw core::DataError(core::printable(path_ + "/" + format::shown_name(name)),

@@ -7,7 +7,8 @@
 namespace scaletrain::data {
 namespace {
 
-// Memory of a sample beside its bytes: the structure, its node in the map, the allocator's share.
+// Memory of a sample besides its bytes: the struct, its node in the map, and the allocator's
+// overhead.
 constexpr std::int64_t kOverheadBytes = sizeof(RawSample) + 160;
 
 std::int64_t bytes_of(const RawSample& sample) {
@@ -40,7 +41,7 @@ void KeptSet::read_into(std::int64_t shard, std::int64_t sample, RawSample& raw)
     auto copy = std::make_shared<const RawSample>(raw);
     const std::lock_guard lock(kept.mutex);
     if (!kept.samples.emplace(sample, std::move(copy)).second) {
-      used_bytes_ -= bytes_of(raw);  // another thread read it meanwhile
+      used_bytes_ -= bytes_of(raw);  // another thread has read the sample meanwhile
     }
   }
 }
@@ -63,7 +64,7 @@ void KeptSet::announce(const std::vector<std::int64_t>& shards) const {
   for (const std::int64_t shard : shards) {
     Shard& kept = shards_[static_cast<std::size_t>(shard)];
     const std::lock_guard lock(kept.mutex);
-    // One that was never read is not opened for its size.
+    // A shard that was never read is not opened just for its size.
     const bool is_whole =
         !kept.samples.empty() && std::ssize(kept.samples) == whole_->shard_size(shard);
     if (!is_whole) wanted.push_back(shard);

@@ -51,7 +51,7 @@ class Files : public Dataset {
 
  private:
   std::vector<std::string> files_;
-  std::vector<std::string> classes_;  // none
+  std::vector<std::string> classes_;  // always empty
 };
 
 std::vector<std::string> images_below(const std::string& folder) {
@@ -80,7 +80,7 @@ std::vector<std::string> images_below(const std::string& folder) {
   return found;
 }
 
-// Why `path` cannot be opened as a file, "" where it can.
+// Returns why `path` cannot be opened as a file; "" if it can.
 std::string fault_of(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return "is a folder";

@@ -53,7 +53,7 @@ std::string Mixture::shard_path(std::int64_t shard) const {
   return dataset->shard_path(there);
 }
 
-// Together: what is named to be fetched replaces what was named before.
+// Announces the shards of all members together, since an announcement replaces the previous one.
 void Mixture::announce(const std::vector<std::int64_t>& shards) const {
   if (!stores_) return;
   std::vector<std::string> paths;

@@ -12,9 +12,9 @@ namespace scaletrain::data {
 namespace {
 
 constexpr std::size_t kHashBits = 64;
-constexpr std::size_t kFewHashes = 64;  // are compared each with each
-constexpr int kBandBits = 3;            // with fewer a part divides too little
-constexpr std::size_t kSampled = 4096;  // hashes that show how often a bit is set
+constexpr std::size_t kFewHashes = 64;  // groups up to this size are compared pairwise
+constexpr int kBandBits = 3;            // a part with fewer bits divides too little
+constexpr std::size_t kSampled = 4096;  // hashes that are sampled to see how often a bit is set
 
 // Disjoint sets of numbers (union-find); the lowest number of a set represents it.
 class Joined {
@@ -34,7 +34,8 @@ class Joined {
   }
 
   std::vector<std::vector<std::uint32_t>> sets() {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> members;  // but the first of each set
+    // (set, member), without the first member of each set.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> members;
     for (std::uint32_t i = 0; i < parent_.size(); ++i) {
       if (root(i) != i) members.emplace_back(root(i), i);
     }
@@ -51,7 +52,7 @@ class Joined {
   std::vector<std::uint32_t> parent_;
 };
 
-using HashNumbers = std::span<std::uint32_t>;  // numbers of hashes, in any order
+using HashNumbers = std::span<std::uint32_t>;  // indices of hashes, in any order
 
 class NearSearch {
  public:
@@ -88,14 +89,16 @@ class NearSearch {
     }
     for (const std::uint64_t part : parts_of(varying, numbers)) {
       group(numbers, part, [&](HashNumbers alike) {
-        // A part that hardly divides them is of bits that hardly vary: they are near each other.
+        // If a part hardly divides the hashes, its bits hardly vary: most hashes are near each
+        // other.
         if (4 * alike.size() > 3 * numbers.size()) return join_pairs(alike);
         search(alike);
       });
     }
   }
 
-  // distance + 1 parts of the bits. Each gets as many that vary much, and that vary little.
+  // Divides the bits into distance + 1 parts. Bits that vary much, and those that vary little, are
+  // spread evenly over the parts.
   std::vector<std::uint64_t> parts_of(std::uint64_t bits, HashNumbers numbers) const {
     const std::size_t step = numbers.size() / std::min(numbers.size(), kSampled);
     std::array<std::size_t, kHashBits> ones{};
@@ -105,7 +108,8 @@ class NearSearch {
         ones.at(bit) += hashes_[numbers[i]] >> bit & 1U;
       }
     }
-    std::vector<std::pair<std::size_t, std::size_t>> order;  // how seldom it differs, the bit
+    // (how seldom hashes differ in the bit, bit).
+    std::vector<std::pair<std::size_t, std::size_t>> order;
     order.reserve(kHashBits);
     for (std::size_t bit = 0; bit < kHashBits; ++bit) {
       if ((bits >> bit & 1U) == 0) continue;
@@ -119,7 +123,7 @@ class NearSearch {
     return parts;
   }
 
-  // Calls `use` for all whose bits of `mask` are equal, where they are two at least.
+  // Calls `use` for each group of at least two hashes whose bits in `mask` are equal.
   template <class Use>
   void group(HashNumbers numbers, std::uint64_t mask, const Use& use) {
     operations_ += numbers.size();
@@ -138,7 +142,7 @@ class NearSearch {
     for (const std::uint32_t i : numbers) joined_.join(numbers.front(), i);
   }
 
-  // Compares each with those that none before it is near to, directly or through others.
+  // Compares each hash with those that are not near an earlier one, directly or through others.
   void join_pairs(HashNumbers numbers) {
     std::size_t reached = 0;
     for (std::size_t i = 0; i < numbers.size(); ++i) {

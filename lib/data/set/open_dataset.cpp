@@ -31,14 +31,14 @@ std::shared_ptr<const Dataset> open_class_folders(const std::string& path, bool 
   return dataset;
 }
 
-// The numbers behind the first `count`, of shards behind so many.
+// Returns the numbers from index `count` on, for the shards after the first ones.
 std::vector<std::int64_t> behind(const std::vector<std::int64_t>& numbers, std::int64_t count) {
   return {numbers.begin() + std::min(count, std::ssize(numbers)), numbers.end()};
 }
 
 void check_count(const std::vector<const recipe::Source*>& sources, std::int64_t shards,
                  const OpenOptions& options) {
-  const std::int64_t before = std::ssize(options.shard_sizes);  // 0: not known
+  const std::int64_t before = std::ssize(options.shard_sizes);  // 0: unknown
   if (before == 0 || before == shards) return;
   throw core::DataError(
       core::shown_path(sources.front()->shards.front()),
@@ -48,13 +48,13 @@ void check_count(const std::vector<const recipe::Source*>& sources, std::int64_t
       "back, or start a new run");
 }
 
-// The folder or file that names the classes of a source, for messages.
+// Returns the folder or file that names a source's classes, for messages.
 std::string classes_place(const recipe::Source& source) {
   return source.folder.empty() ? shown_classes_file(source.shards.front()) : source.folder;
 }
 
-// Opens the sources as they are stored, the shards of one after another's. A class name has one
-// number in all of them: that of options.classes, or without these of the first source with names.
+// Opens the sources without subsets, one after the other. A class name has the same number in all
+// of them: the one in options.classes, otherwise that of the first source with class names.
 std::vector<std::shared_ptr<const Dataset>> open_stored(
     const std::vector<const recipe::Source*>& sources, const std::string& index_cache,
     const OpenOptions& options) {

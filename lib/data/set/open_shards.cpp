@@ -18,7 +18,7 @@ std::shared_ptr<const storage::Object> OpenShards::get(std::int64_t shard,
     const std::lock_guard lock(mutex_);
     if (open_[i]) return open_[i];
   }
-  // Without the lock: a remote shard may have to be fetched.
+  // Opened without the lock, since a remote shard may have to be downloaded.
   std::shared_ptr<const storage::Object> object = stores_->open(paths_[i]);
   if (object->identity() != identity) {
     throw core::DataError(core::shown_path(paths_[i]),
@@ -28,7 +28,7 @@ std::shared_ptr<const storage::Object> OpenShards::get(std::int64_t shard,
   const std::lock_guard lock(mutex_);
   if (open_[i]) return open_[i];
   if (order_.size() == limit_) {
-    open_[order_.front()].reset();  // whoever reads from it keeps it open until then
+    open_[order_.front()].reset();  // a reader of the shard keeps it open until it is done
     order_.pop_front();
   }
   order_.push_back(i);

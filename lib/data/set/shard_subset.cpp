@@ -8,10 +8,10 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr std::uint64_t kShardSubsetKey = 0x737562736574;  // "subset": the same for every run
+constexpr std::uint64_t kShardSubsetKey = 0x737562736574;  // ASCII "subset": the same for every run
 
-// Number of samples that each shard contributes to `total`: small shards all of theirs, the others
-// equally many.
+// Returns how many samples each shard contributes to `total`: all of a small shard, equally many of
+// the others.
 std::vector<std::int64_t> shared_out(const std::vector<std::int64_t>& sizes, std::int64_t total) {
   std::vector<std::size_t> by_size(sizes.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});

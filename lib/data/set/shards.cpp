@@ -26,10 +26,11 @@ namespace scaletrain::data {
 namespace {
 
 constexpr std::size_t kOpenShards = 256;  // limit; a process usually has 1,024 descriptors
-constexpr std::int64_t kListWindow = 2 * format::kTarBlock;  // a short list and its header
-constexpr int kRemoteOpeners = 16;  // a far server is waited for, not computed with
+// Tar bytes of a short list of files with its header.
+constexpr std::int64_t kListWindow = 2 * format::kTarBlock;
+constexpr int kRemoteOpeners = 16;  // openers wait for remote servers and do not compute
 
-// A shard that is open, or is to be.
+// A shard that is open or will be opened.
 struct Shard {
   std::string path, place, name;         // place: for messages
   std::atomic<std::int64_t> known = -1;  // samples; -1: not known
@@ -134,7 +135,7 @@ class ShardDataset : public Dataset {
   void open(std::int64_t number) const {
     Shard& shard = shards_[static_cast<std::size_t>(number)];
     const auto object = stores_->open(shard.path);
-    // Not beside a compressed one: the index is of what it holds.
+    // No index is written beside a compressed shard: the index describes the decompressed content.
     const bool is_plain_file = !core::is_url(shard.path) && !core::is_compressed(shard.path);
     const bool has_folder = is_plain_file || !index_cache_.empty();
     shard.index.emplace(shard.path, *object, has_folder ? index_cache_ : stores_->index_folder(),
@@ -155,8 +156,9 @@ class ShardDataset : public Dataset {
     shard.is_open = true;
   }
 
-  // Not of where the samples lie: the same ones may have been written to a tar again. A shard that
-  // is opened to be read next can be looked into; others might have to be fetched for it.
+  // Digest of a shard's samples, independent of their offsets, as the same samples may be packed
+  // into a tar again. A shard that is opened to be read next may be read for it; others might have
+  // to be downloaded.
   std::int64_t digest_of(std::int64_t number) const {
     const Shard& shard = shards_[static_cast<std::size_t>(number)];
     const std::span<const format::IndexEntry> all = shard.index->entries();
@@ -175,7 +177,7 @@ class ShardDataset : public Dataset {
     RawSample sample;
     try {
       read_entry(shard, entry, sample);
-    } catch (const core::DataError&) {  // reported where the sample is trained on
+    } catch (const core::DataError&) {  // reported when the sample is trained on
     }
     return core::xxh3_64(sample.image, core::xxh3_64(sample.key, seed));
   }

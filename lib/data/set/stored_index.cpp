@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kMaxIndexBytes = std::int64_t{1} << 32;
 
-// False where the folder cannot be written.
+// False if the folder is not writable.
 bool write_index(const std::string& path, const std::string& index_cache, std::string_view bytes) {
   core::Disk& disk = core::system_disk();
   try {
@@ -26,7 +26,7 @@ bool write_index(const std::string& path, const std::string& index_cache, std::s
   }
 }
 
-// The index that lies beside a remote shard.
+// Reads the index beside a remote shard, if there is one.
 std::optional<std::string> index_beside(const std::string& shard_path,
                                         const storage::Identity& shard,
                                         const storage::Storage& storage) {
@@ -34,7 +34,7 @@ std::optional<std::string> index_beside(const std::string& shard_path,
   try {
     const auto index = storage.open(path);
     if (index->identity().mtime_ns < shard.mtime_ns) return std::nullopt;
-  } catch (const core::Error&) {  // the usual case; what is wrong with the server shows soon
+  } catch (const core::Error&) {  // usually there is none; problems of the server show up later
     return std::nullopt;
   }
   auto bytes = storage::read_if_there(storage, path, kMaxIndexBytes);
@@ -42,7 +42,7 @@ std::optional<std::string> index_beside(const std::string& shard_path,
   return format::index_of_copy(std::move(*bytes), version_of(shard));
 }
 
-// An index that is nowhere on a disk.
+// Maps an index that exists in memory only.
 std::optional<format::MappedIndex> map_bytes(std::string_view bytes, format::ShardVersion version) {
   const core::Descriptor file = core::make_memory_file("index", bytes);
   return format::MappedIndex::open(core::path_of(file.get()), version);

@@ -9,7 +9,7 @@
 namespace scaletrain::data {
 namespace {
 
-constexpr std::uint64_t kChoiceKey = 0x737562736574;  // "subset": the same for every run
+constexpr std::uint64_t kChoiceKey = 0x737562736574;  // ASCII "subset": the same for every run
 
 }  // namespace
 

@@ -24,7 +24,7 @@ std::vector<std::string> mask_paths(const std::vector<std::string>& paths) {
   return masks;
 }
 
-// A command's output has nothing beside it, nor has what a server makes of a query.
+// False for the output of a command and for URLs with a query, which have no files beside them.
 bool has_neighbours(const std::string& path) {
   return core::url_scheme(path) != "pipe" && path.find('?') == std::string::npos;
 }
@@ -125,7 +125,7 @@ bool TokenSet::is_masked() const {
 
 std::int64_t TokenSet::shard_count() const { return static_cast<std::int64_t>(files_.size()); }
 
-// The name, the lengths of the file and its mask, and the tokens of its runs.
+// Digest of the name, the lengths of the file and its mask, and the tokens of its runs.
 std::int64_t TokenSet::shard_digest(std::int64_t file) const {
   const File& of = files_[static_cast<std::size_t>(file)];
   std::string text =
@@ -143,7 +143,7 @@ std::int64_t TokenSet::read(std::int64_t file, std::int64_t window, std::span<st
   const std::int64_t first = (window - (run == 0 ? 0 : from.ends[run - 1])) * options_.context;
   const std::int64_t offset = in.offset + first * in.token_bytes;
 
-  // The narrow tokens, one more than the window has, are read into the end of the wide targets and
+  // Narrow tokens, one more than the window has, are read into the end of the wide targets and
   // widened from the front.
   const auto width = static_cast<std::size_t>(in.token_bytes);
   const std::span<std::byte> narrow =

@@ -10,7 +10,7 @@
 
 namespace scaletrain::dist {
 
-// Complete at its time; who waits for it is counted.
+// Completes at its simulated time; counts the threads that wait for it.
 class FakeBackend::FakeWork : public c10d::Work {
  public:
   FakeWork(int rank, c10d::OpType type, std::vector<at::Tensor> outputs,

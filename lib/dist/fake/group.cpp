@@ -1,4 +1,4 @@
-// The parts of dist::Group for a job of which one rank exists.
+// Functions of dist::Group for a simulated job, of which one rank exists.
 #include "lib/dist/group.h"
 
 #include <numeric>

@@ -32,7 +32,7 @@ std::string new_word() {
 
 }  // namespace
 
-// The thread's, which waits for whatever any of the connections brings.
+// State of the hub's thread, which waits for messages on all connections.
 class Hub::Server {
  public:
   Server(core::Descriptor listener, int end, std::string word, int ranks,
@@ -95,7 +95,7 @@ class Hub::Server {
 
   void serve(Guest& guest) {
     if (guest.is_gone || (guest.ready & (POLLIN | POLLHUP | POLLERR)) == 0) return;
-    // A part at a time, so that a large message holds up nobody.
+    // Reads a limited amount at a time, so that a large message does not delay other ranks.
     for (std::size_t left = kReadBytes; left > 0 && !guest.is_gone;) {
       const std::size_t whole = sizeof(HubHeader) + guest.message.body.size();
       const bool in_header = guest.have < sizeof(HubHeader);
@@ -146,7 +146,7 @@ class Hub::Server {
     if (guest.is_gone) return;
     is_known_[rank] = true;
     guest.rank = message.number;
-    queue(guest.rank, {});  // it is heard
+    queue(guest.rank, {});  // acknowledges the connection
   }
 
   void queue(int rank, HubMessage message) {

@@ -39,7 +39,7 @@ struct ShmArena::Line {
 struct ShmArena::Page {
   std::uint64_t token;
   ArenaShape shape;
-  std::atomic<std::uint32_t> lost;  // kGone or kGaveUp and the rank; 0: none
+  std::atomic<std::uint32_t> lost;  // kGone or kGaveUp, and the rank; 0: none
 };
 
 namespace {
@@ -218,7 +218,7 @@ void ShmArena::wait_until(Counter& counter, std::uint32_t target, int rank,
   }
 }
 
-// It may itself wait for a third, and reports then what it finds.
+// The peer may itself wait for a third rank, and then reports what it finds.
 void ShmArena::check_peer(const Counter& counter, std::uint32_t target, int rank,
                           const Patience& patience) {
   if (const std::uint32_t lost = page().lost.load(); lost != 0) throw_lost_rank(text_of_lost(lost));

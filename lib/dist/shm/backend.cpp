@@ -181,7 +181,7 @@ void ShmBackend::serve() {
     } catch (...) {
       failure = std::current_exception();
     }
-    task.body = nullptr;  // the tensors are the caller's again before it hears so
+    task.body = nullptr;  // drops the tensors before the caller learns of the completion
     task.end(failure);
   }
 }

@@ -29,7 +29,7 @@ enum class Kind : std::uint32_t {
 constexpr std::array kKindNames = {"all-reduce", "reduce-scatter", "all-gather", "gather",
                                    "broadcast",  "all-to-all",     "barrier"};
 
-// So many rounds are written before the first is read. Less than there are slots.
+// Rounds that are written before the first is read; less than the number of slots.
 constexpr std::size_t kAhead = 2;
 constexpr std::size_t kAlignment = 64;
 // Minimum size from which each of several ranks reduces a part.
@@ -43,7 +43,7 @@ std::size_t rounds_for(std::size_t bytes, std::size_t each) {
 
 std::size_t align(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The part `number` of `whole` in steps of `each`; empty behind its end.
+// Returns part `number` of `whole` in steps of `each`; empty past the end.
 template <class Span>
 Span piece(Span whole, std::size_t number, std::size_t each) {
   const std::size_t begin = std::min(whole.size(), number * each);
@@ -72,7 +72,8 @@ std::size_t longest(const std::vector<Span>& spans) {
   return most;
 }
 
-// Returns the part of rank `from`'s slot that is for rank `to`: there is none for itself.
+// Returns the index of the part of rank `from`'s slot that is for rank `to`; a rank has no part for
+// itself.
 std::size_t place(std::size_t to, std::size_t from) { return to < from ? to : to - 1; }
 
 ShmCall call_of(Kind kind, std::size_t bytes) {
@@ -98,8 +99,8 @@ std::string text_of(const ShmCall& call) {
   return text;
 }
 
-// In a step of an all-reduce in parts each rank has written chunk `number` for those who add up its
-// parts, or what it has added up of it.
+// Step of an all-reduce in parts: each rank has written chunk `number` for the ranks that reduce
+// its parts, or its reduced sums.
 struct PartStep {
   bool sums = false;
   std::size_t number = 0;
@@ -110,7 +111,7 @@ constexpr std::size_t kDelay = (kAhead + 1) / 2;
 
 PartStep part_step(std::size_t round) {
   const bool sums = round % 2 == 1;
-  // After the last chunk, and before the first, there is none: a number that is too high.
+  // Before the first chunk and after the last there is none: the number is too high.
   return {.sums = sums, .number = round / 2 - (sums ? kDelay : 0)};
 }
 
@@ -154,8 +155,8 @@ void ShmExchange::run(const ShmCall& call, std::size_t rounds, const Put& put, c
   }
 }
 
-// Calls put(i, slot of this rank) and take(i, round), which reads the other ranks' slots, for each
-// round i in turn.
+// For each round i, calls put(i, slot of this rank) and take(i, round), which reads the other
+// ranks' slots.
 template <class Put, class Take>
 void ShmExchange::run_rounds(const ShmCall& call, std::size_t rounds, const Put& put,
                              const Take& take) {
@@ -348,7 +349,7 @@ void ShmExchange::all_to_all(const std::vector<ConstBytes>& inputs,
     for (std::size_t to = 0; to < count; ++to) {
       const std::uint64_t bytes = sent[count * peer + to];
       if (to != static_cast<std::size_t>(rank()) || bytes == outputs[peer].size()) continue;
-      give_up();  // the others may find nothing wrong
+      give_up();  // the other ranks may not have failed
       throw core::InternalError(
           fmt::format("rank {} of the group", rank()),
           fmt::format("expects {} bytes of rank {} in an all-to-all, which sends {}",

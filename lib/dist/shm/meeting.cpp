@@ -32,8 +32,8 @@ std::string host_identity() {
 std::string answer_key(int rank) { return fmt::format("shm/answer/{}", rank); }
 std::string heard_key(int rank) { return fmt::format("shm/heard/{}", rank); }
 
-// The store goes with rank 0, which may end after a verdict that is not welcome: not before the
-// others have heard it, or seem to be gone.
+// The store ends with rank 0, so rank 0 stays until the other ranks have read the verdict or seem
+// to be gone.
 void await_hearers_of_verdict(c10d::Store& store, int ranks) {
   constexpr std::chrono::seconds kLimit{5};
   std::vector<std::string> keys;
@@ -61,10 +61,10 @@ Offer parse_offer(const std::string& text) {
           .trouble = text.substr(second + 1)};
 }
 
-// Opens what rank 0 offers. Returns "", kOtherHost or why it cannot.
+// Opens the memory that rank 0 offers. Returns "", kOtherHost, or why it cannot be opened.
 std::string open_offer(const Offer& offer, int rank, std::unique_ptr<ShmArena>& arena) {
   if (offer.host != host_identity()) return kOtherHost;
-  if (offer.address.empty()) return "";  // rank 0 says why
+  if (offer.address.empty()) return "";  // rank 0 reports the reason
   try {
     arena = std::make_unique<ShmArena>(offer.address, rank);
   } catch (const core::Error& error) {
@@ -84,7 +84,7 @@ Offer make_offer(int ranks, std::unique_ptr<ShmArena>& arena) {
   return offer;
 }
 
-// Rank 0 reads all answers: "" where all have opened it.
+// Rank 0 reads all answers; "" if all ranks have opened the memory.
 std::string judge_answers(c10d::Store& store, int ranks, const std::string& own_trouble) {
   std::string verdict = own_trouble.empty() ? "" : fmt::format("rank 0: {}", own_trouble);
   for (int rank = 1; rank < ranks; ++rank) {
@@ -97,8 +97,8 @@ std::string judge_answers(c10d::Store& store, int ranks, const std::string& own_
 
 }  // namespace
 
-// Pieces of 512 kB: smaller ones stay in nearer caches, but cost more waits, and where something
-// else runs each wait is for a core. Many ranks have smaller ones, so that it does not add up.
+// Pieces of 512 kB: smaller ones stay in closer caches but cost more waits, each of which needs a
+// free core. With many ranks the pieces are smaller to limit the total.
 ArenaShape arena_shape(int ranks) {
   constexpr std::size_t kMost = std::size_t{1} << 19, kLeast = std::size_t{1} << 16;
   constexpr std::size_t kAll = std::size_t{1} << 22;  // one slot of all ranks

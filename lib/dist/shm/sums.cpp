@@ -22,7 +22,7 @@ constexpr bool kIsFloating =
     std::is_floating_point_v<Number> || std::is_same_v<Number, c10::BFloat16> ||
     std::is_same_v<Number, c10::Half>;
 
-// In what numbers of a kind are added.
+// Number type in which values of a dtype are added.
 template <class Number>
 using Wide =
     std::conditional_t<std::is_same_v<Number, c10::BFloat16> || std::is_same_v<Number, c10::Half>,

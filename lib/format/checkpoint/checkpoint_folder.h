@@ -124,9 +124,9 @@ struct CheckpointsAt {
   std::vector<std::filesystem::path> folders;  // newest first
 };
 
-// `path` is a checkpoint folder; latest or best, which are looked up in the states, not through the
-// links of these names; a run folder; or its checkpoints folder. Throws core::CheckpointError for a
-// file or a missing checkpoint.
+// `path` is a checkpoint folder; `latest` or `best`, which are resolved by the checkpoints' states
+// rather than by the links; a run folder; or its checkpoints folder. Throws core::CheckpointError
+// for a file or a missing checkpoint.
 CheckpointsAt checkpoints_at(const std::filesystem::path& path);
 
 // Finds and checks the checkpoint for `scaletrain resume PATH`. For a run folder: the newest valid

@@ -43,7 +43,7 @@ TrainState read_state_of(const fs::path& checkpoint, const Manifest& manifest) {
   return state;
 }
 
-// The step that the writer noted beside the tensors; a writer that knew less noted none.
+// Checks the step recorded beside the tensors, if the writer has recorded one.
 void check_noted_step(const fs::path& path, const StoredTensors& file, const TrainState& state) {
   const auto noted = file.metadata().find("step");
   if (noted == file.metadata().end() || noted->second == std::to_string(state.step)) return;
@@ -147,7 +147,8 @@ void check_tensors(const fs::path& checkpoint, const TrainState& state, const Ma
   const StoredTensors file(path);
   check_noted_step(path, file, state);
   check_optimizer(path, file, state, parameters);
-  check_values(path, file, NotFinite::kNan);  // a square may overflow where training goes on
+  // Squared averages may overflow in a run that continues.
+  check_values(path, file, NotFinite::kNan);
 }
 
 }  // namespace

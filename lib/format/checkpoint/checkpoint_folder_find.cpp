@@ -23,8 +23,8 @@ bool names_one_checkpoint(const fs::path& path) {
          fs::exists(path / kManifestName, absent);
 }
 
-// The checkpoint that latest or best means, by what the checkpoints themselves say: the links may
-// be behind. nullopt for another name, and where no checkpoint lies beside it that could be meant.
+// Returns the checkpoint that `latest` or `best` refers to, by the checkpoints' states, as the
+// links may be out of date. nullopt for another name, or if there is no checkpoint beside it.
 std::optional<fs::path> meant_by_link(const fs::path& path) {
   const std::string name = name_of(path);
   const fs::path checkpoints = fs::absolute(path / "..").lexically_normal();
@@ -102,7 +102,7 @@ std::optional<fs::path> find_checkpoint(const fs::path& path,
       check_checkpoint(folder);
       return folder;
     } catch (const core::Error& error) {
-      // One that cannot be read now may be the best that there is: nothing goes on behind it.
+      // A checkpoint that cannot be read now may be the best one: no older one is used instead.
       if (found.is_one || error.exit_code() != core::ExitCode::kData) throw;
       report(error.what());
     }

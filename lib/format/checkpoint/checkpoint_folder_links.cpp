@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kBehind = "latest and best may be behind";
 
-// A copy of a checkpoint that lies beside it under its own name, as a copy without links makes it.
+// True if `link` is a folder that a copy program without links made of a checkpoint beside it.
 bool is_copied_link(const fs::path& link) {
   std::error_code unknown;
   if (fs::symlink_status(link, unknown).type() != fs::file_type::directory) return false;

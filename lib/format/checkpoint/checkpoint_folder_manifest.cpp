@@ -150,7 +150,7 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
   if (is_cut) manifest.tensors = parse_tables(fields.value(kTensorsKey), path.string());
   fields.done();
   const std::string files_pointer = std::string("/") + kFilesKey;
-  // Throws where it is no object.
+  // Throws if it is not an object.
   [[maybe_unused]] const JsonFields checked(files, path.string(), files_pointer);
   for (const auto& item : files.items()) {
     const std::string& name = item.key();

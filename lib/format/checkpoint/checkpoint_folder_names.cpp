@@ -18,7 +18,7 @@ std::optional<std::int64_t> step_of_name(const std::string& name) {
   if (rest.ends_with(kOldSuffix)) rest.remove_suffix(std::string_view(kOldSuffix).size());
   if (!rest.starts_with(kStep)) return std::nullopt;
   const auto step = core::parse_number<std::int64_t>(rest.substr(kStep.size()));
-  // A hand-made "step-7" is no name of ours: nothing would find it by its step.
+  // A hand-made "step-7" is not a valid name: look-ups by step would not find it.
   return step && *step >= 0 && checkpoint_name(*step) == rest ? step : std::nullopt;
 }
 

@@ -38,7 +38,7 @@ void set_aside(core::Disk& disk, const fs::path& checkpoint, const fs::path& old
   disk.rename(checkpoint, old);
 }
 
-// Removes `old` if it can; the next retain_checkpoints removes the rest.
+// Removes `old` if possible; otherwise the next retain_checkpoints() does.
 void discard_if_possible(core::Disk& disk, const fs::path& old) {
   try {
     discard_folder(disk, old);
@@ -46,7 +46,7 @@ void discard_if_possible(core::Disk& disk, const fs::path& old) {
   }
 }
 
-// Compares the bytes of each file with the sums of what was in memory.
+// Compares the bytes of each file with the checksums computed in memory.
 void read_back_bytes(const fs::path& folder, const Manifest& manifest,
                      const std::function<void()>& progress) {
   for (const auto& [name, entry] : manifest.files) {
@@ -125,7 +125,7 @@ void make_or_retry(core::Disk& disk, const fs::path& checkpoints) {
   make_durably(disk, checkpoints);
 }
 
-// nullopt: the file system does not say.
+// nullopt: the file system does not report it.
 std::optional<std::int64_t> free_bytes(core::Disk& disk, const fs::path& folder,
                                        core::Housekeeping& housekeeping) {
   std::optional<std::int64_t> free;
@@ -176,7 +176,7 @@ fs::path publish_checkpoint(core::Disk& disk, const fs::path& checkpoints, Manif
     remove_unfinished();
     throw;
   }
-  // A file whose sync failed may have lost its bytes for good, so all of it is written again.
+  // After a failed sync the bytes of a file may be lost, so the whole file is written again.
   try {
     return publish_once(disk, checkpoints, manifest, write_files);
   } catch (const core::StorageError& error) {

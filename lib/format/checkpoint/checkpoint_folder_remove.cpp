@@ -20,11 +20,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStays = "it stays, and is removed when that is possible";
 
-// A process writes one checkpoint at a time and removes afterwards, so its own folders are
-// left-overs too: of an attempt that failed, or of another process that had its number.
+// A process writes one checkpoint at a time and removes afterwards. Temporary folders with its own
+// number are therefore stale too: from a failed attempt, or from another process that had the
+// number.
 void remove_leftovers(core::Disk& disk, const fs::path& checkpoints) {
   core::remove_left_overs(disk, checkpoints);
-  // A cut after a checkpoint was replaced leaves the one before, which nothing needs any more.
+  // A crash after a checkpoint was replaced leaves the replaced one, which is not needed.
   for (const std::int64_t step : list_checkpoints(checkpoints)) {
     const fs::path path = checkpoints / checkpoint_name(step);
     std::error_code unknown;
@@ -43,7 +44,7 @@ void compare_sizes(const fs::path& checkpoint) {
   }
 }
 
-// False: it cannot be read back now. Throws StorageError where the disk has lost a part of it.
+// False if it cannot be read back now. Throws StorageError if the disk has lost a part of it.
 bool is_whole(const fs::path& checkpoint, core::Housekeeping& housekeeping) {
   try {
     compare_sizes(checkpoint);

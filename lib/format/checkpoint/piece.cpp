@@ -19,7 +19,7 @@ class SharedRows {
       const std::int64_t end = std::min(from.begin[d] + from.size[d], to.begin[d] + to.size[d]);
       size_[d] = std::max<std::int64_t>(0, end - begin_[d]);
     }
-    // Dimensions in which the boxes agree belong to the row of the one before them.
+    // Inner dimensions in which the boxes agree are merged into one row.
     outer_ = dimensions;
     while (outer_ > 0) {
       row_ *= size_[--outer_];
@@ -31,8 +31,8 @@ class SharedRows {
 
   std::int64_t rows() const { return rows_; }
 
-  // Row number `row`, in the numbers of both pieces: those that a piece does not have are negative
-  // or lie behind its end.
+  // Returns row `row` in the coordinates of both pieces; rows outside a piece are negative or past
+  // its end.
   Overlap run(std::int64_t row) const {
     Overlap result{.from = -from_.first, .to = -to_.first, .count = row_};
     std::int64_t from_stride = 1, to_stride = 1;
@@ -64,7 +64,7 @@ Overlap clip(Overlap run, const Piece& from, const Piece& to) {
   return run;
 }
 
-// The first row that ends behind where both pieces begin: rows ascend on both sides.
+// Returns the first row that ends after the beginning of both pieces; rows ascend in both.
 std::int64_t first_row(const SharedRows& shared) {
   std::int64_t row = 0;
   for (std::int64_t behind = shared.rows(); row < behind;) {

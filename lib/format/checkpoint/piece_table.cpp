@@ -115,7 +115,7 @@ std::string render_tables(const PieceTables& tables) {
 
 PieceTables parse_tables(const nlohmann::json& json, const std::string& place) {
   PieceTables tables;
-  // Throws where it is no object, as below.
+  // Throws if it is not an object.
   [[maybe_unused]] const JsonFields checked(json, place, kTensorsPointer);
   for (const auto& table : json.items()) {
     const std::string pointer = fmt::format("{}/{}", kTensorsPointer, core::printable(table.key()));

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostPieces = 4096;  // per tensor: more than the ranks that share one
 constexpr std::int64_t kLeastOffset = 8;   // size of the length in front of a safetensors header
 
-// The bytes of a tensor; -1 where they are more than 64 bits count, or the dtype is unknown.
+// Returns the bytes of a tensor; -1 if they exceed 64 bits or the dtype is unknown.
 std::int64_t bytes_of_cut(const CutTensor& tensor) {
   std::int64_t bytes = dtype_bytes(tensor.dtype);
   if (bytes == 0) return -1;
@@ -43,13 +43,13 @@ bool boxes_meet(const Piece& a, const Piece& b) {
 
 using Pieces = std::vector<const StoredPiece*>;
 
-// Two pieces that hold the same element; {nullptr, nullptr}: there are none.
+// Returns two pieces with a common element; {nullptr, nullptr} if there are none.
 std::pair<const StoredPiece*, const StoredPiece*> find_twice(const CutTensor& tensor) {
   std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, Pieces> boxes;
   for (const StoredPiece& stored : tensor.pieces) {
     boxes[{stored.piece.begin, stored.piece.size}].push_back(&stored);
   }
-  // Ranges of one box, as ZeRO cuts, are compared with their neighbours alone.
+  // Ranges within one box, as ZeRO makes them, are compared only with their neighbours.
   for (auto& [box, ranges] : boxes) {
     std::sort(ranges.begin(), ranges.end(), [](const StoredPiece* a, const StoredPiece* b) {
       return a->piece.first < b->piece.first;

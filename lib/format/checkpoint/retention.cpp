@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kRounding = 1e-9;  // tolerance in epochs
 
-// In epochs; where the set's size was never known, whole ones.
+// Returns the position in epochs; in whole epochs if the size of the set is unknown.
 double epochs_of(const TrainState& state) {
   const std::int64_t samples =
       ramp_of(state) ? state.position : state.step_in_epoch * state.global_batch;

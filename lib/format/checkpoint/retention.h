@@ -14,8 +14,8 @@ namespace scaletrain::format {
 // Retention settings. The newest state lists the best checkpoints (best_steps), which also stay.
 struct Retention {
   std::int64_t last = 3;  // number of newest checkpoints to keep; the newest one is always kept
-  // Keeps checkpoints permanently whose distance from the previous one so kept is at least this;
-  // the oldest checkpoint is the first of them.
+  // Distance in steps or epochs between permanently kept checkpoints; the oldest checkpoint is the
+  // first of them.
   std::optional<double> every_steps = {}, every_epochs = {};
   std::optional<double> hours = {};  // keeps checkpoints that are younger, or of unknown age
 };

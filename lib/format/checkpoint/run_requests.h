@@ -23,7 +23,8 @@ bool take_request(const std::filesystem::path& run, const std::string& name);
 // Requests a trace of the next `steps` steps, 1 to kMaxTraceSteps. Throws core::StorageError.
 inline constexpr std::int64_t kMaxTraceSteps = 1000;
 void request_trace(core::Disk& disk, const std::filesystem::path& run, std::int64_t steps);
-// Removes the request and returns its steps; nullopt if there is none, or it is no such number.
+// Removes the request and returns its number of steps; nullopt if there is none or it is not a
+// number.
 std::optional<std::int64_t> take_trace_request(const std::filesystem::path& run);
 
 }  // namespace scaletrain::format

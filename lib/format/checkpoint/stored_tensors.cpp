@@ -27,8 +27,8 @@ bool is_absent(const fs::path& path) {
   return fs::status(path, unknown).type() == fs::file_type::not_found;
 }
 
-// The pieces of the file that is not there; nullopt where the folder has no manifest, or that no
-// such table.
+// Returns the pieces of a file that exists only in pieces; nullopt if the folder's manifest has no
+// table for it.
 std::optional<PieceTable> table_for(const fs::path& path) {
   const fs::path folder = path.parent_path();
   if (core::type_at(folder / kManifestName) != fs::file_type::regular) return std::nullopt;
@@ -86,7 +86,8 @@ bool may_be_together(Metadata one, Metadata other) {
 // Reads bytes from a byte of a tensor's or piece's own on.
 using Source = std::function<void(std::int64_t begin, std::span<std::byte> out)>;
 
-// Copies what `from`, whose bytes `source` reads, and `to` share into `out`, the bytes of `to`.
+// Copies the elements shared by `from`, which `source` reads, and `to` into `out`, the bytes of
+// `to`.
 class SharedReader {
  public:
   SharedReader(Source source, std::int64_t element_bytes, std::span<std::byte> out)
@@ -98,7 +99,7 @@ class SharedReader {
   }
 
  private:
-  // Runs that lie close to each other, as those of columns do, are read at once.
+  // Runs that are close to each other, such as those of columns, are read with one call.
   void add(const Overlap& run) {
     constexpr std::int64_t kMostBetween = 64 << 10, kMost = 1 << 20;  // bytes
     if (!runs_.empty()) {

@@ -281,7 +281,7 @@ void check_copy(const TrainState& state, const nlohmann::json& copy, const std::
   }
 }
 
-// `key` of `copy`, where it is there, is a finite number of at least 0.
+// Checks that `key` of `copy`, if present, is a finite number of at least 0.
 void check_number(const TrainState& state, const nlohmann::json& copy, const std::string& key,
                   const std::string& place) {
   const auto value = copy.find(key);
@@ -343,7 +343,7 @@ void check_not_past_end(const TrainState& state, const nlohmann::json& recipe,
     refuse(state, &state.step, place,
            fmt::format("is {} in a training of {} steps", state.step, *steps));
   }
-  // A training of a part of an epoch may end where that epoch does.
+  // Training for a fraction of an epoch may end at the end of that epoch.
   const double last = epochs ? std::ceil(*epochs) : 0;
   const auto epoch = static_cast<double>(state.epoch);
   if (epochs && (epoch > last || (epoch == last && state.step_in_epoch > 0))) {

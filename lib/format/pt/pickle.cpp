@@ -37,7 +37,7 @@ class PickleMachine {
       refuse("is a pickle of protocol {}, where {} to {} are read", protocol, kOldestProtocol,
              kNewestProtocol);
     }
-    // Values of which there need be but one; the number of each is its place here.
+    // Values that need to exist only once; their id is their index here.
     for (const PickleKind kind : {PickleKind::kNone, PickleKind::kBool, PickleKind::kBool,
                                   PickleKind::kTuple, PickleKind::kFloat}) {
       add(kind);
@@ -67,7 +67,7 @@ class PickleMachine {
     return value;
   }
 
-  // Takes `bytes` bytes; where they begin.
+  // Skips `bytes` bytes and returns their position.
   std::size_t skip(std::uint64_t bytes) {
     if (bytes > pickle_.bytes.size() - position_) {
       const std::uint64_t missing = bytes - (pickle_.bytes.size() - position_);
@@ -118,7 +118,7 @@ class PickleMachine {
     return id;
   }
 
-  // The values behind the last mark, which goes too.
+  // Returns the values after the last mark and removes the mark.
   std::vector<PickleId> pop_mark() {
     if (marks_.empty()) refuse("takes a mark that is not there at byte {}", at_);
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());

@@ -23,7 +23,7 @@ constexpr int kNewestVersion = 10;  // PyTorch's archive version: kMaxSupportedF
 constexpr const char* kSaveAgain =
     "open it in Python and save it again: torch.save(torch.load(FILE, weights_only=True), FILE)";
 
-// The first bytes of a file; fewer where it is shorter.
+// Returns the first bytes of a file; fewer if it is shorter.
 std::string first_bytes(const ByteReader& file) {
   constexpr std::int64_t kFirst = 4;
   std::string bytes(static_cast<std::size_t>(std::min(kFirst, file.bytes())), '\0');
@@ -71,7 +71,7 @@ PtFile::PtFile(const std::filesystem::path& path) : place_(path.string()), file_
   find_storages(root);
 }
 
-// The folder of the archive in which all entries lie.
+// Returns the folder of the archive that contains all entries.
 std::string PtFile::find_root() const {
   std::vector<std::string> roots;
   for (const ZipEntry& entry : entries_) {
@@ -225,7 +225,7 @@ void PtFile::gather(const PtTensor& tensor, std::span<std::byte> out, std::int64
   }
   std::vector<std::byte> part(static_cast<std::size_t>(reach * element_bytes));
   file_.read(storages_[tensor.storage]->begin + tensor.first * element_bytes, part);
-  // The index of the element that `offset` names, and where it lies.
+  // Index of the element at `offset`, and its position.
   std::vector<std::int64_t> index(dimensions);
   std::int64_t rest = offset / element_bytes, position = 0;
   for (std::size_t i = dimensions; i > 0; --i) {

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 12> kModelKeys{
     "module",     "weights",          "params",      "state_dict_ema", "model_ema", "ema"};
 constexpr std::array<std::string_view, 2> kWrappers{"module.", "_orig_mod."};
 
-// The keys at the top that are containers with tensors, and whether tensors lie beside them.
+// Top-level keys that are containers with tensors, and if there are tensors beside them.
 struct TopKeys {
   std::vector<std::string> names;
   bool has_tensors = false;
@@ -55,7 +55,7 @@ std::string model_key(const TopKeys& keys, const std::string& place) {
       keys.names.empty() ? "name a file with the weights of a model" : "name the key to take");
 }
 
-// Leaves out what stands in front of every name, also twice: "module._orig_mod.".
+// Removes a prefix that all names have, repeatedly: "module._orig_mod.".
 void strip_wrappers(PtPart& part) {
   for (std::size_t i = 0; i < kWrappers.size();) {
     const std::string_view wrapper = kWrappers[i++];
@@ -80,7 +80,7 @@ PtPart choose_pt_part(const std::vector<PtTensor>& tensors, const std::string& p
   part.name = wanted.empty() ? model_key(keys, place) : wanted;
   const std::string front = part.name.empty() ? "" : part.name + ".";
   for (const PtTensor& tensor : tensors) {
-    // A dot may also be a part of a key: only the path of the containers is looked at.
+    // A dot may also be part of a key: only the path of the containers is compared.
     if (!tensor.name.starts_with(front) || (!front.empty() && tensor.top_bytes == 0)) continue;
     part.tensors.emplace_back(tensor.name.substr(front.size()), &tensor);
   }

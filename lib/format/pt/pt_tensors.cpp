@@ -16,7 +16,7 @@ namespace scaletrain::format {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;  // limit of nested containers
-// A container that is shared is followed wherever it stands: that is bounded, as are the names.
+// A shared container is visited at each place that refers to it, so visits and names are limited.
 constexpr std::size_t kMaxVisits = 4'000'000, kMaxNameBytes = 64'000'000;
 constexpr std::size_t kMaxTensorDimensions = 64;
 constexpr std::int64_t kMaxExpandedBytes = 64'000'000;
@@ -39,7 +39,7 @@ class PtTensorFinder {
   }
 
  private:
-  // A step of the walk into a container: a key of a dict, or a place in a list.
+  // One step of the walk into a container: a key of a dict, or an index of a list.
   struct Step {
     std::size_t place;
     std::optional<PickleId> key;
@@ -86,8 +86,8 @@ class PtTensorFinder {
     path_.pop_back();
   }
 
-  // Other keys than texts and whole numbers are named by their place in the pickle: a tensor behind
-  // one keeps a name.
+  // Keys that are neither text nor integers are named by their position in the pickle, so that
+  // tensors below them have names.
   std::string shown_step(const Step& step) const {
     if (!step.key) return std::to_string(step.place);
     const PickleValue& key = pickle_.at(*step.key);
@@ -126,7 +126,7 @@ class PtTensorFinder {
     const bool is_parameter = call.global->kind == PickleGlobalKind::kRebuildParameter;
     const bool is_retyped = call.global->kind == PickleGlobalKind::kRebuildAs;
     const std::size_t hooks = is_parameter ? 2 : 5, expected = hooks + (is_retyped ? 2 : 1);
-    // A dict behind them is PyTorch's metadata: whether the values are to be negated, conjugated.
+    // A dict after the values is PyTorch's metadata: negation or conjugation of the values.
     const bool is_plain =
         arguments.size() == expected || (!is_parameter && arguments.size() == expected + 1 &&
                                          pickle_.at(arguments.back()).kind == PickleKind::kNone);
@@ -219,8 +219,8 @@ class PtTensorFinder {
     return place->second;
   }
 
-  // Its last element lies in the storage, and its size does not overflow. The stride of a dimension
-  // of size 1 means nothing, and becomes 0.
+  // Checks that the last element is inside the storage and that the size does not overflow. The
+  // stride of a dimension of size 1 is irrelevant and becomes 0.
   void check_view(PtTensor& tensor, const std::string& name) const {
     if (tensor.strides.size() != tensor.shape.size()) {
       refuse("tensor {} has {} dimensions and {} strides", name, tensor.shape.size(),

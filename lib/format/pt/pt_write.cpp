@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kMostIn32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMostIn16 = std::numeric_limits<std::uint16_t>::max();
 constexpr std::string_view kFolder = "archive/";
-// As torch.save: a mapped file has tensors where a processor likes to read them.
+// As torch.save: tensors of a mapped file are aligned for the processor.
 constexpr std::uint64_t kAlignment = 64;
 
 std::string joined(std::initializer_list<std::string_view> parts) {
@@ -134,8 +134,8 @@ void PtWriter::write_text(const std::string& name, std::string_view text) {
   write_entry(name, std::as_bytes(std::span(text)));
 }
 
-// The record of an entry in front of it and that in the directory (PKWARE, APPNOTE.TXT, 4.3.7,
-// 4.3.12; what does not fit 32 bits stands in an extra field, 4.5.3).
+// The record before an entry and its record in the directory (PKWARE, APPNOTE.TXT, 4.3.7, 4.3.12);
+// numbers above 32 bits are in an extra field (4.5.3).
 void PtWriter::write_entry(const std::string& name, std::span<const std::byte> bytes) {
   const std::string full_name = fmt::format("{}{}", kFolder, name);
   const std::uint64_t size = bytes.size(), header = position_;

@@ -15,7 +15,7 @@
 namespace scaletrain::format {
 namespace {
 
-// The records of a zip file and where their fields lie (PKWARE, APPNOTE.TXT, 4.3).
+// Records of a zip file and the offsets of their fields (PKWARE, APPNOTE.TXT, 4.3).
 constexpr std::string_view kLocalMark("PK\x03\x04", 4), kCentralMark("PK\x01\x02", 4);
 constexpr std::string_view kEndMark("PK\x05\x06", 4), kLocatorMark("PK\x06\x07", 4);
 constexpr std::string_view kEnd64Mark("PK\x06\x06", 4);
@@ -23,7 +23,7 @@ constexpr std::int64_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22;
 constexpr std::int64_t kLocatorBytes = 20, kEnd64Bytes = 56;
 constexpr std::uint64_t kIn64 = 0xffffffff;  // the number is in the record of 64 bits
 constexpr std::uint64_t kCountIn64 = 0xffff;
-// Some 500,000 entries of torch.save; keeps what a hostile directory costs below 200 MB.
+// Enough for 500,000 entries of torch.save; limits the memory for a hostile directory to 200 MB.
 constexpr std::uint64_t kMaxDirectoryBytes = 32'000'000;
 // Bits 1 and 2: how well it is compressed; bit 3: sizes follow the contents; bit 11: names are
 // UTF-8.
@@ -115,7 +115,7 @@ class ZipDirectoryReader {
     directory_bytes_ = static_cast<std::int64_t>(bytes);
   }
 
-  // The end record of 64 bits, where a locator before the end record points to it.
+  // Returns the 64-bit end record, if a locator before the end record points to it.
   std::optional<std::string> find_wide_end(std::int64_t end_begin) const {
     if (end_begin < kLocatorBytes + kEnd64Bytes) return std::nullopt;
     const std::string locator = bytes_at(end_begin - kLocatorBytes, kLocatorBytes);
@@ -131,7 +131,7 @@ class ZipDirectoryReader {
     return record;
   }
 
-  // The narrow number is the same, or says that it is in the wide record.
+  // The 32-bit number must be equal, or its marker for "see the 64-bit record".
   void take_wide(std::uint64_t& number, std::uint64_t wide, std::uint64_t elsewhere) const {
     if (number != wide && number != elsewhere) {
       refuse("says {} in its end record and {} in that of 64 bits", number, wide);
@@ -139,7 +139,7 @@ class ZipDirectoryReader {
     number = wide;
   }
 
-  // The entry at the begin of `rest`, which goes on behind it.
+  // Reads the entry at the start of `rest` and removes it from `rest`.
   Found read_entry(std::string_view& rest) const {
     if (rest.size() < kCentralBytes || !rest.starts_with(kCentralMark)) {
       refuse("has a directory that breaks off after {} bytes",
@@ -195,7 +195,7 @@ class ZipDirectoryReader {
     }
   }
 
-  // Finds the contents behind each entry's own header; nothing lies over another.
+  // Locates the contents after each entry's own header; entries must not overlap.
   std::vector<ZipEntry> check_entries(std::vector<Found> found) const {
     std::sort(found.begin(), found.end(),
               [](const Found& a, const Found& b) { return a.header < b.header; });

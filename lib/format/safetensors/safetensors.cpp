@@ -18,8 +18,8 @@ static_assert(std::endian::native == std::endian::little,
               "tensors are stored as they lie in memory");
 
 constexpr std::int64_t kLengthBytes = 8;
-// The format allows 100 MB. 32 MB are some 300,000 tensors a file, and keep what a hostile header
-// can cost below a second and 200 MB.
+// The format allows 100 MB. 32 MB hold some 300,000 tensors and limit the cost of a hostile header
+// to a second and 200 MB.
 constexpr std::int64_t kMaxHeaderBytes = 32'000'000;
 
 // torch.save writes a zip archive or, long ago, a bare pickle.

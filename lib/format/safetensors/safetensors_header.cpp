@@ -24,8 +24,8 @@ std::string in_quotes(std::string_view text) {
                      text.size() > kShown ? "..." : "");
 }
 
-// Listens to the JSON parser, so that nothing is built but the list of tensors; a broken rule stops
-// the parser at once.
+// Handles the JSON parser's events, so that only the list of tensors is built; a violated rule
+// stops the parser.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(SafetensorsHeader& header) : header_(header) {}
@@ -149,7 +149,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
         "has {} in {}, where whole numbers from 0 to 2^63 - 1 are allowed", text, key_));
   }
 
-  // The element count times the element's size is what data_offsets span, without overflow.
+  // Checks that element count times element size equals the range of data_offsets, without
+  // overflow.
   bool check_size() {
     std::int64_t bytes = dtype_bytes(tensor_.dtype);
     for (const std::int64_t dimension : tensor_.shape) {

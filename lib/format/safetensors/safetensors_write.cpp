@@ -17,7 +17,7 @@ constexpr std::int64_t kLarge = 1 << 20;
 // Text as a JSON string.
 std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
 
-// A mistake of the caller must not become a file that no one can read.
+// A caller's mistake must not produce an unreadable file.
 void check(const TensorInfo& tensor) {
   std::int64_t bytes = dtype_bytes(tensor.dtype);
   for (const std::int64_t dimension : tensor.shape) bytes *= dimension;

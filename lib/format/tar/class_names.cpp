@@ -17,7 +17,7 @@ namespace {
 
 using Numbers = std::map<std::string_view, std::int64_t>;
 
-// Throws where a name stands for several classes: which one another list means is not known.
+// Throws if a name occurs for several classes, as another list's name could then mean any of them.
 Numbers numbers_of(const std::vector<std::string>& names, const ClassNames& known,
                    const std::string& place) {
   Numbers numbers;

@@ -134,7 +134,7 @@ std::optional<MappedIndex> MappedIndex::open(const std::filesystem::path& path,
   const auto* const data = static_cast<const std::byte*>(index.mapping_.get());
   index.entries_ = {reinterpret_cast<const IndexEntry*>(data + sizeof(Header)),
                     (bytes - sizeof(Header)) / sizeof(IndexEntry)};
-  // A sound index has exactly the header that would be written for its entries now.
+  // The header of a valid index equals the one that would be written for its entries now.
   Header found;
   std::memcpy(&found, data, sizeof(found));
   const Header expected = make_header(index.entries_, version, found.sha256);

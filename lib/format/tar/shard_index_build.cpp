@@ -1,7 +1,7 @@
-// A large shard is cut where members seem to begin, and a thread walks through each part. Bytes of
-// a file may look like a header, so a cut is a guess, which the part before it confirms by reaching
-// it. Whenever something does not fit, the shard is read from front to end by one thread, which
-// says what is wrong with it, if anything is.
+// A large shard is divided at positions where members seem to begin, and each thread reads one
+// part. Data may look like a header, so such a position is a guess; the part before confirms it by
+// ending there. If anything does not fit, one thread reads the shard from front to end and reports
+// the error, if there is one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ std::optional<std::int64_t> next_member(const Shard& shard, std::int64_t offset)
   return std::nullopt;
 }
 
-// A place from `begin` on, and before `end`, where a member seems to begin.
+// Returns a position from `begin` to before `end` at which a member seems to begin.
 std::optional<std::int64_t> find_member(const Shard& shard, std::int64_t begin, std::int64_t end) {
   std::vector<std::byte> bytes(kSearchBytes);
   for (begin = begin / kTarBlock * kTarBlock; begin + kSearchBytes <= end; begin += kSearchBytes) {
@@ -99,7 +99,7 @@ std::vector<IndexEntry> room_for(std::int64_t shard_bytes) {
   return entries;
 }
 
-// nullopt where the parts do not join, or anything is wrong with the shard.
+// nullopt if the parts do not fit together, or the shard has an error.
 std::optional<std::vector<IndexEntry>> index_parts(const Shard& shard,
                                                    const std::vector<TarStretch>& stretches,
                                                    std::span<const std::string> excluded) {
@@ -110,7 +110,8 @@ std::optional<std::vector<IndexEntry>> index_parts(const Shard& shard,
     core::for_each_index(
         std::ssize(stretches), static_cast<int>(stretches.size()), [&](std::int64_t number) {
           const auto i = static_cast<std::size_t>(number);
-          // Not beside those that another thread adds to; the first will take the others'.
+          // Separate allocations, not next to those of another thread; the first one later receives
+          // the others' entries.
           auto its_entries = room_for(i == 0 ? shard.bytes : stretches[i].end - stretches[i].begin);
           auto its_keys = for_each_sample_between(
               stretches[i], shard.name, shard.bytes, shard.read,

@@ -32,7 +32,7 @@ std::int64_t round_up(std::int64_t bytes) {
   return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock;
 }
 
-// Links, devices, folders and FIFOs have a header and no data, whatever their size field says.
+// Links, devices, folders and FIFOs have a header but no data, whatever their size field contains.
 bool has_data(char type) { return type < '1' || type > '6'; }
 
 }  // namespace
@@ -125,7 +125,7 @@ void TarReader::refuse_if_placeholder() {
   core::refuse_placeholder(name_, {reinterpret_cast<const char*>(start.data()), start.size()});
 }
 
-// The file's bytes, out of the window where they are in it. Valid until the next call.
+// Returns bytes of the file, from the window if possible. Valid until the next call.
 std::span<const std::byte> TarReader::fetch(std::int64_t offset, std::int64_t bytes) {
   const std::int64_t window_end = window_begin_ + held_;
   if (offset < window_begin_ || offset + bytes > window_end) {
@@ -166,7 +166,7 @@ std::string TarReader::read_extended(char type, std::int64_t data, std::int64_t 
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
-// A zero block stands at `offset`: one more must follow, then only zeros.
+// Called for a zero block at `offset`: a second one must follow, then only zeros.
 void TarReader::check_end(std::int64_t offset) {
   if (file_bytes_ - offset < 2 * kTarBlock) {
     fail(offset, "ends after one of the two zero blocks that end a tar", kTruncated);

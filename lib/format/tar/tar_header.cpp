@@ -24,7 +24,7 @@ std::string_view field_of(std::string_view block, Field field) {
   return block.substr(field.offset, field.length);
 }
 
-// Up to the first NUL; a full field has none.
+// Text up to the first NUL; a full field has none.
 std::string_view text_of(std::string_view block, Field field) {
   const std::string_view text = field_of(block, field);
   return text.substr(0, text.find('\0'));

@@ -16,8 +16,8 @@ constexpr std::size_t kLinkType = 156, kLinkName = 157, kLinkNameBytes = 100;  /
 
 std::string_view up_to_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
-// The target in the records of a pax extended header, "LENGTH KEY=VALUE\n", which the reader of the
-// member has found sound; "" where it is not there.
+// Returns the link target in the records of a pax extended header, "LENGTH KEY=VALUE\
+// ", which were already validated; "" if there is none.
 std::string pax_target(std::string_view records) {
   constexpr std::string_view kKey = "linkpath=";
   std::string target;
@@ -44,7 +44,7 @@ std::optional<TarLink> TarLinks::link_of(const TarMember& member) const {
   if (block[kLinkType] != '1' && block[kLinkType] != '2') return std::nullopt;
   TarLink link{block[kLinkType] == '1',
                std::string(up_to_nul(std::string_view(block).substr(kLinkName, kLinkNameBytes)))};
-  // Extended headers that stand before the member's own, each a block and its data.
+  // Extended headers precede the member's own; each has a block and its data.
   for (std::int64_t at = member.begin; at < member.data - kTarBlock;) {
     const std::string before = text_at(at, kTarBlock);
     const std::int64_t bytes = parse_tar_header(std::as_bytes(std::span(before))).bytes;

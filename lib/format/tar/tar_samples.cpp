@@ -41,11 +41,11 @@ std::optional<NameParts> sample_name_parts(std::string_view path) {
   return NameParts{path.substr(0, dot), path.substr(dot + 1)};
 }
 
-// Puts the members of one key together.
+// Groups the members of one key.
 class Grouping {
  public:
-  // A key that is used again is refused at once, which takes a look into a large table for each; or
-  // only the hashes of keys are kept.
+  // kRefuse rejects a repeated key at once, which needs a look-up in a large table for each key;
+  // kHash only keeps the hashes.
   enum class Keys { kRefuse, kHash };
 
   Grouping(const std::string& name, TarReader& reader,
@@ -53,7 +53,7 @@ class Grouping {
            const LabelRule& rule, Keys keys)
       : name_(name), reader_(reader), use_(use), excluded_(excluded), rule_(rule), keys_(keys) {}
 
-  // `parts` of its path. Leaves any member behind.
+  // `parts` of its path. The member is in a moved-from state afterwards.
   void add(TarMember& member, NameParts parts) {
     if (!open_ || parts.key != sample_.key) start(parts.key);
     if (is_excluded_) return;
@@ -75,8 +75,8 @@ class Grouping {
     extensions_.push_back(std::move(extension));
   }
 
-  // Throws for the first incomplete sample. It is kept until here, since a key that is used again
-  // says better what is wrong with a tar that is sorted by extension.
+  // Throws for the first incomplete sample. The error is delayed until here, since a repeated key
+  // better explains a tar that is sorted by extension.
   void finish() {
     end_sample();
     if (incomplete_) throw core::DataError(*incomplete_);
@@ -206,8 +206,8 @@ class Grouping {
   std::optional<core::DataError> incomplete_;
 };
 
-// Makes of a hard link to a file of a sample before it that file. False where `links` may not look
-// at what stands before.
+// Replaces a hard link by the file of an earlier sample that it points to. False if `links` may not
+// search earlier members.
 bool follow_link(TarLinks& links, bool may_look, TarMember& member) {
   if (member.regular || !sample_name_parts(member.path)) return true;
   const auto link = links.link_of(member);

@@ -19,7 +19,7 @@ struct UstarName {
   std::string_view prefix, name;
 };
 
-// The path in ustar's two fields, cut at a slash; nullopt where it does not fit.
+// Splits the path at a slash into ustar's two fields; nullopt if it does not fit.
 std::optional<UstarName> ustar_name(std::string_view path) {
   if (path.size() <= kNameBytes) return UstarName{"", path};
   const std::size_t slash = path.rfind('/', kPrefixBytes);
@@ -60,7 +60,7 @@ std::string pax_record(std::string_view key, std::string_view value) {
   return fmt::format("{} {}={}\n", length, key, value);
 }
 
-// The extended header's records that a member needs, mostly none.
+// Returns the extended header's records that a member needs; usually none.
 std::string pax_records(std::string_view path, std::int64_t bytes) {
   std::string records;
   if (!ustar_name(path)) records += pax_record("path", path);

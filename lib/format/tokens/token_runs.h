@@ -1,4 +1,4 @@
-// Files of token numbers for language models: where the tokens stand and how wide they are.
+// Token files of language models: the positions and the width of the tokens.
 //
 //   NAME.bin  nanoGPT: only tokens; or llm.c: 1024 bytes of header (256 int32: magic, version,
 //             count) before them. Magic 20240520, version 1: 16-bit tokens; magic 20240801,

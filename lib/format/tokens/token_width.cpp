@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::int64_t kMostOf16Bits = 1 << 16;
 constexpr std::int64_t kBytesLookedAt = 1 << 14;
-constexpr std::int64_t kFewestTokens = 16;  // too few say nothing about their width
+constexpr std::int64_t kFewestTokens = 16;  // fewer tokens show nothing about their width
 
 struct KnownWidth {
   std::int64_t bytes = 0;
-  std::string from;  // the file that says it
+  std::string from;  // file that stores the width
 };
 
 std::string index_path(const std::string& path) {
@@ -76,7 +76,7 @@ std::uint64_t number_at(const std::vector<std::byte>& bytes, std::int64_t number
   return value;
 }
 
-// True if the bytes read as tokens of `width` bytes that the model has, and not all of them 0.
+// True if the bytes, read as tokens of `width` bytes, are tokens of the model, and not all 0.
 bool reads_as(const std::vector<std::byte>& bytes, std::int64_t width, std::int64_t vocab_size) {
   const std::int64_t count = std::ssize(bytes) / width;
   const auto most = static_cast<std::uint64_t>(vocab_size > 0 ? vocab_size : kMostOf16Bits);

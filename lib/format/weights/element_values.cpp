@@ -58,7 +58,7 @@ struct SmallFloat {
     const double size = std::abs(value);
     const int lowest = 1 - bias();
     const int exponent = size == 0 ? lowest : std::max(std::ilogb(size), lowest);
-    // Whole steps of the last bit; the sum below carries into the exponent where they round up.
+    // Whole steps of the last bit; rounding up carries into the exponent in the sum below.
     const double steps = std::nearbyint(std::ldexp(size, fraction_bits - exponent));
     const unsigned above = static_cast<unsigned>(exponent - lowest) << fraction_bits;
     const unsigned bits = above + static_cast<unsigned>(steps);

@@ -42,8 +42,8 @@ void check_alike(const WeightSet& first, const WeightSet& other) {
   }
 }
 
-// Mean of the bytes that each set has for a floating tensor, left in `bytes`, which are the
-// first's.
+// Averages the bytes of a floating-point tensor over all sets into `bytes`, which are the first
+// set's.
 void average_bytes(const std::vector<const WeightSet*>& sets, const WeightTensor& tensor,
                    std::vector<std::byte>& bytes) {
   const auto count = static_cast<std::size_t>(tensor.bytes / dtype_bytes(tensor.dtype));

@@ -64,7 +64,7 @@ void compare(const WeightSet& first, const WeightTensor& a, const WeightSet& sec
              const WeightTensor& b, TensorDiff& diff) {
   diff.elements = a.bytes / dtype_bytes(a.dtype);
   const bool by_values = has_values(a.dtype) && has_values(b.dtype);
-  if (!by_values && a.dtype != b.dtype) {  // nothing to compare them by
+  if (!by_values && a.dtype != b.dtype) {  // values cannot be compared
     diff.differing = diff.elements;
     diff.largest = diff.relative = kInfinite;
     diff.difference = WeightDifference::kValues;

@@ -47,7 +47,7 @@ bool may_be_weights(const std::string& name) {
          std::none_of(kOtherFiles.begin(), kOtherFiles.end(), begins);
 }
 
-// A folder of somebody else may be called latest or best, too.
+// Other programs' folders may be called latest or best too.
 bool is_checkpoint_or_run(const std::filesystem::path& path) {
   const CheckpointsAt found = checkpoints_at(path);
   if (found.folders.empty() || !found.is_one) return !found.folders.empty();
@@ -59,8 +59,8 @@ bool is_name_file(const std::filesystem::path& path) {
   return step_of_name(core::read_name_link(path)).has_value();
 }
 
-// {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}. The sizes in metadata are not looked at:
-// programs that convert a model leave them as they were.
+// Reads {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}. The sizes in metadata are ignored,
+// since conversion programs do not update them.
 void read_index(const std::filesystem::path& index, WeightFiles& found) {
   constexpr std::int64_t kMaxBytes = 32'000'000;
   constexpr const char* kRemedy = "bring all files of the model into one folder, as they came";

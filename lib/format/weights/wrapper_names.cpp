@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 7> kWrapperNames{"model.",
                                                         "_forward_module.",
                                                         "_fsdp_wrapped_module."};
 
-// Returns the bytes of the first prefix; 0 without one. A tensor keeps a name of its own.
+// Returns the length of the first prefix; 0 without one. The rest of the name must not be empty.
 std::size_t first_wrapper(std::string_view name) {
   const auto* const found =
       std::find_if(kWrapperNames.begin(), kWrapperNames.end(), [&](std::string_view wrapper) {
@@ -34,7 +34,8 @@ std::string_view without_wrappers(std::string_view name) {
 
 std::string common_wrapper(const std::vector<std::string>& names,
                            const std::function<int(const std::string& rest)>& score) {
-  std::set<std::string> prefixes{""};  // a shorter one comes before those that begin with it
+  // Sorted, so that a shorter prefix precedes those that start with it.
+  std::set<std::string> prefixes{""};
   for (const std::string& name : names) {
     std::size_t bytes = 0;
     while (const std::size_t more = first_wrapper(std::string_view(name).substr(bytes))) {

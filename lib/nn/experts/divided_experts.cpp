@@ -34,7 +34,8 @@ Tensor answers_of_ranks(const Tensor& rows, const Counts& counts, const units::E
   const Counts here = counts_for_this_rank(counts, cut);
   const Counts send = sums_by_rank(counts, ranks), receive = sums_by_rank(here, ranks);
 
-  // Received rows are ordered by rank, then expert; an expert takes those of all ranks at once.
+  // Received rows are ordered by rank, then by expert; each expert gets the rows of all ranks
+  // together.
   std::vector<Tensor> parts = cut.move(rows, send, receive).split_with_sizes(here);
   for (std::size_t expert = 0; expert < experts; ++expert) {
     std::vector<Tensor> taken;

@@ -49,7 +49,7 @@ std::vector<std::int64_t> rows_of(const Tensor& chosen, std::int64_t capacity) {
   return rows;
 }
 
-// Leaves out what is beyond the capacity; `experts` of all choices, whose `order` is by expert.
+// Drops rows beyond the capacity; `experts` has all choices, whose `order` is by expert.
 void drop(Routing& routing, const Tensor& experts, std::int64_t capacity) {
   const Tensor begins = routing.chosen.cumsum(0) - routing.chosen;
   const Tensor number = at::arange(routing.order.numel(), routing.order.options());

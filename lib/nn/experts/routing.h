@@ -20,7 +20,8 @@ struct Routing {
   // Positions of rows among all choices (first choices of all tokens, then the second ones):
   at::Tensor order;   // [rows] int64: the choice of each row
   at::Tensor places;  // [choices * tokens] int64: row of each choice; any if dropped
-  at::Tensor kept;    // [choices * tokens] bool: false if dropped; undefined: none is
+  // [choices * tokens] bool: false for dropped choices; undefined: none is dropped.
+  at::Tensor kept;
 };
 
 // Assigns each token to the `choices` experts with the highest probability [tokens, experts], plus

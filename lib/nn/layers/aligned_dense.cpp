@@ -26,8 +26,8 @@ at::ScalarType type_of(const at::Tensor& weight) {
 
 std::int64_t padding(std::int64_t outputs) { return (kMultiple - outputs % kMultiple) % kMultiple; }
 
-// `gradient` [..., outputs] with zeros up to a multiple: where its rows have that distance and its
-// memory has nothing else, as that of the fused loss, in place.
+// Returns `gradient` [..., outputs] padded with zeros to a multiple. In place if its rows already
+// have that stride and the padding is unused, as with the fused loss.
 Tensor widened_gradient(const Tensor& gradient) {
   const std::int64_t outputs = gradient.size(-1), more = padding(outputs), wide = outputs + more;
   const std::int64_t rows = gradient.numel() / outputs;

@@ -18,9 +18,9 @@ at::Tensor repeat_heads(const at::Tensor& tensor, std::int64_t heads) {
   return times == 1 ? tensor : tensor.repeat_interleave(times, 1);
 }
 
-// [batch, tokens, 3, heads, head_dim] -> three of [batch, heads, tokens, head_dim]. Backward writes
-// the gradients of all three where they lie in the whole, once: those of unbind() and permute()
-// stack them and then turn the stack.
+// Splits [batch, tokens, 3, heads, head_dim] into three of [batch, heads, tokens, head_dim].
+// Backward writes the three gradients directly into the combined gradient; those of unbind() and
+// permute() would be stacked and then transposed.
 class SplitHeads : public torch::autograd::Function<SplitHeads> {
  public:
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* /*context*/,

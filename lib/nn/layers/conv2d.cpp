@@ -17,9 +17,8 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// oneDNN's kernel for the weight's gradient takes its time from the size of the weight, whatever
-// the map; up to so many output positions a matrix product was faster for every convolution of
-// ResNet-18.
+// The time of oneDNN's weight-gradient kernel depends on the size of the weight, not of the map. Up
+// to this many output positions a matrix product was faster for every convolution of ResNet-18.
 constexpr std::int64_t kSmallMap = 16;
 
 // The kernel rows (or columns) that meet the input at all, and the padding that is left for them.
@@ -35,7 +34,7 @@ Taps reached_taps(std::int64_t size, const Conv2d::Options& conv) {
   const std::int64_t first = std::max<std::int64_t>(0, conv.padding - (count - 1) * conv.stride);
   const std::int64_t last = std::min(conv.kernel - 1, size - 1 + conv.padding);
   const Taps taps{first, last - first + 1, conv.padding - first};
-  // Padding is the same on both sides: a part that would give another size is not taken.
+  // at::conv2d pads both sides equally, so parts that would change the output size are not skipped.
   if (taps.padding >= 0 && outputs(taps.count, taps.padding) == count) return taps;
   return {0, conv.kernel, conv.padding};
 }
@@ -67,23 +66,23 @@ Tensor kernel_gradient(const Tensor& gradient, const Tensor& input, const Tensor
       .permute({0, 3, 1, 2});
 }
 
-// The outputs of a row (or column) that meet the input at one kernel place, and the first input
-// that they meet.
+// Outputs of a row (or column) that read the input at one kernel position, and the first input that
+// they read.
 struct Met {
   std::int64_t first = 0, count = 0, input = 0;
 };
 
 Met met_at(std::int64_t place, std::int64_t outputs, std::int64_t inputs, std::int64_t stride,
            std::int64_t padding) {
-  // Output o meets input o * stride + place - padding.
+  // Output o reads input o * stride + place - padding.
   const std::int64_t first = std::max<std::int64_t>(0, (padding - place + stride - 1) / stride);
   const std::int64_t last = inputs - 1 + padding - place;
   const std::int64_t end = last < 0 ? 0 : std::min(outputs, last / stride + 1);
   return {first, std::max<std::int64_t>(0, end - first), first * stride + place - padding};
 }
 
-// Depthwise variant: for each kernel place the sum over the positions of gradient times input, all
-// channels side by side. Large kernels alone are faster for it.
+// Depthwise convolution: for each kernel position, the sum of gradient times input over all
+// positions, for all channels at once. It is faster only for large kernels.
 constexpr std::int64_t kLargeKernel = 5;
 
 Tensor depthwise_gradient(const Tensor& gradient, const Tensor& input, const Tensor& kernel,

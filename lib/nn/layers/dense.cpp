@@ -23,8 +23,8 @@ using torch::autograd::variable_list;
 constexpr std::int64_t kFewestProducts = 1 << 21;
 constexpr std::int64_t kFewestRows = 8;
 
-// a [m, k] and b [n, k] -> a b^T (+ bias), of any strides: oneDNN's, which ATen has under this name
-// alone.
+// Returns a [m, k] times b^T, b [n, k] (+ bias), of any strides, by oneDNN, which ATen exposes only
+// under this name.
 Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias = {}) {
   using Linear =
       Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, c10::string_view,

@@ -15,8 +15,8 @@ void set_seed(at::Device device, std::uint64_t seed) {
 
 }  // namespace
 
-// A seed of its own for each scope of a unit: the engine has seeded it when the unit began, and
-// each scope leaves another one behind.
+// Each scope in a unit gets a seed of its own: the engine seeds the generator at the start of a
+// unit, and each scope leaves it in a different state.
 DrawsApart::DrawsApart(std::optional<std::uint64_t> place, at::Device device)
     : apart_(place.has_value()), device_(device) {
   if (!apart_) return;

@@ -67,7 +67,7 @@ const kernels::Bf16* bf16_of(const Tensor& part, std::int64_t batch, std::int64_
          head * part.stride(2);
 }
 
-// A head as floats: where it lies, or a copy of what is in bf16.
+// One head as floats: its own memory, or a converted copy for bf16.
 kernels::ConstRows floats_of(const Tensor& part, std::int64_t batch, std::int64_t head,
                              Room& room) {
   if (part.scalar_type() == at::kFloat) return head_of(part, batch, head);
@@ -145,7 +145,7 @@ Mixed mix(const Parts& parts, bool causal) {
   return result;
 }
 
-// Fills `result`, of which keys and values are zeros.
+// Fills `result`, whose keys and values must be zero.
 void mix_backward(const Parts& parts, const Mixed& mixed, bool causal, const Tensor& gradient,
                   const Parts& result) {
   const kernels::AttentionShape shape = shape_of(parts, causal);

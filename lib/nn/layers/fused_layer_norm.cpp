@@ -30,7 +30,7 @@ std::optional<Tensor> contiguous(const std::optional<Tensor>& tensor) {
   return tensor ? std::optional(tensor->contiguous()) : std::nullopt;
 }
 
-// Gives the output, and the sum where it is wanted; parameters in fp32.
+// Returns the output, and the sum if it is needed; parameters are fp32.
 class FusedLayerNorm : public torch::autograd::Function<FusedLayerNorm> {
  public:
   static variable_list forward(AutogradContext* context, const Tensor& input, const Tensor& weight,

@@ -8,8 +8,8 @@
 
 namespace scaletrain::nn {
 
-// Uniform within 1 / sqrt(inputs) of zero, `inputs` being the values that one output is made of:
-// weights and biases of PyTorch's linear and convolution layers.
+// Uniform within 1 / sqrt(inputs) of zero, where `inputs` is the fan-in of an output: the default
+// for weights and biases of PyTorch's linear and convolution layers.
 void initialise_by_inputs(const at::Tensor& parameter, std::int64_t inputs,
                           at::Generator generator);
 

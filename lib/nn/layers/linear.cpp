@@ -25,7 +25,7 @@ void Linear::cut_by(units::LayerCut cut) {
   after_ = std::move(cut.after);
 }
 
-// Products with a part of the inputs each, added up over the ranks.
+// Product over a part of the inputs (row-parallel), summed over the ranks.
 at::Tensor Linear::summed(const at::Tensor& input) const {
   const at::Tensor weight = outputs_last();
   const at::Tensor sum = after_(product_ ? product_(input, weight, {}) : dense(input, weight));

@@ -20,7 +20,7 @@ std::int64_t grain_rows(std::int64_t columns) {
   return std::max<std::int64_t>(1, kernels::kGrain / columns);
 }
 
-// On a CPU in fp32 by a kernel of our own: ATen's is made of five others.
+// On a CPU in fp32 it uses our own kernel; ATen's RMSNorm consists of five kernels.
 class Normalised : public torch::autograd::Function<Normalised> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,

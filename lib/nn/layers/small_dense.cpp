@@ -156,7 +156,8 @@ bool small_dense_takes(const Tensor& input, const Tensor& weight, const Tensor& 
   const std::int64_t dimensions = input.dim();
   // With more dimensions, at::linear adds the bias afterwards.
   if (bias.defined() && (!is_plain(bias) || dimensions > 3)) return false;
-  // With a dimension of 1 a matrix lies either way, and ATen's calls may be others.
+  // A matrix with a dimension of 1 is both row- and column-major, and ATen may call another BLAS
+  // function for it.
   const std::int64_t in = weight.size(1);
   return dimensions >= 2 && input.size(-1) == in && in > 1 && weight.size(0) > 1 &&
          input.numel() > in && input.numel() < kMostNumbers && weight.numel() < kMostNumbers;

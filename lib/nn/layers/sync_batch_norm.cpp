@@ -27,8 +27,8 @@ struct BatchMoments {
 
 Tensor per_channel(const Tensor& values) { return values.view({1, -1, 1, 1}); }
 
-// One sum for all three: each rank's mean and variance go in as moments about zero, in doubles,
-// where the difference of large numbers loses nothing that fp32 could keep.
+// A single all-reduce: each rank contributes its mean and variance as moments about zero, in
+// doubles, whose cancellation loses nothing that fp32 could represent.
 BatchMoments moments_over_ranks(const Tensor& input, at::ScalarType type,
                                 const SumOverRanks& sum_over_ranks) {
   const std::int64_t channels = input.size(1), values = input.numel() / channels;
@@ -62,7 +62,8 @@ class SyncBatchNormBackward : public torch::autograd::Node {
     const Tensor input = input_.unpack(), weight = weight_.unpack();
     // With the statistics held fixed: weight / deviation times the gradient, and the sums of the
     // gradient and of its product with the normalised values.
-    const Tensor unsaved = at::empty({0}, moments_.mean.options());  // a device asks for a tensor
+    // A device kernel needs a tensor here.
+    const Tensor unsaved = at::empty({0}, moments_.mean.options());
     const auto [fixed, weight_gradient, bias_gradient] = at::native_batch_norm_backward(
         gradients[0].contiguous(input.suggest_memory_format()), input, weight, moments_.mean,
         moments_.variance, unsaved, unsaved, false, eps_, {true, true, true});

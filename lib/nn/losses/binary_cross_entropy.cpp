@@ -36,7 +36,7 @@ class BinaryCrossEntropy : public Loss {
  private:
   double label_smoothing_, target_threshold_;
   bool sum_classes_;
-  at::Tensor weights_, pos_weight_;  // undefined where there are none
+  at::Tensor weights_, pos_weight_;  // undefined without such weights
 };
 
 }  // namespace

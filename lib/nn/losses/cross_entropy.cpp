@@ -1,7 +1,7 @@
 // Softmax cross-entropy with label smoothing: the target's share is 1 - s, and s is spread evenly
-// over all classes (Szegedy et al., Rethinking the Inception Architecture, 2015, section 7). With
-// weights of classes it is PyTorch's, where each class's log-probability has its own weight and a
-// mean over class numbers divides by the sum of the targets' weights.
+// over all classes (Szegedy et al., Rethinking the Inception Architecture, 2015, section 7). Class
+// weights work as in PyTorch: each class's log-probability has its own weight, and a mean over
+// class numbers is divided by the sum of the targets' weights.
 #include <ATen/ops/cross_entropy_loss.h>
 
 #include <numeric>

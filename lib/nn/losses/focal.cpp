@@ -1,6 +1,6 @@
-// Each class by itself, what is easy weighed down (Lin et al., Focal Loss for Dense Object
-// Detection, 2017, equation 5): alpha_t (1 - p_t)^gamma times the cross-entropy of a sigmoid, with
-// shares as torchvision's sigmoid_focal_loss takes them.
+// Focal loss: a sigmoid for each class, with a lower weight for easy examples (Lin et al., Focal
+// Loss for Dense Object Detection, 2017, equation 5): alpha_t (1 - p_t)^gamma times the binary
+// cross-entropy, with targets as in torchvision's sigmoid_focal_loss.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 

@@ -1,9 +1,9 @@
 // ConvNeXt with the tensor names and the initialisation of timm's ConvNeXt.
 //
 // Liu et al., "A ConvNet for the 2020s", 2022, sections 2.2 to 2.6. Maps are channels last in
-// memory throughout, so that the channels of a position lie side by side: LayerNorm and the dense
-// layers read them where they are. A stem with patches of 2 or 1 is for small images; unlike
-// timm's, it changes nothing after it (timm puts one more downsampling after a patch of 2).
+// memory, so that LayerNorm and the dense layers can read the channels of a position without a
+// copy. A stem with patches of 2 or 1 is for small images; unlike in timm, the later stages stay
+// the same (timm adds a downsampling after a patch of 2).
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/nn/modules/container/modulelist.h>
@@ -97,7 +97,7 @@ class ConvNextBlock : public torch::nn::Module {
   std::shared_ptr<Conv2d> conv_;
   std::shared_ptr<LayerNorm> norm_;
   std::shared_ptr<ConvNextMlp> mlp_;
-  Tensor scale_;  // undefined where the model has none
+  Tensor scale_;  // undefined without layer scale
 };
 
 // A stage without its blocks, which are units of their own.
@@ -187,7 +187,7 @@ class ConvNext : public Model {
     return {.head = "head.fc", .input = "stem.0.weight"};
   }
 
-  // As timm's group_matcher(): what makes a stage's maps smaller belongs to its first block.
+  // As timm's group_matcher(): the downsampling of a stage belongs to its first block.
   std::vector<std::vector<std::string>> layers() override {
     std::vector<std::vector<std::string>> result;
     bool joins = false;

@@ -146,8 +146,8 @@ class Gpt2 : public Model {
     return result;
   }
 
-  // As Hugging Face's _init_weights(): what adds to the residual stream starts smaller with its
-  // depth.
+  // As Hugging Face's _init_weights(): weights that add to the residual stream are initialised
+  // smaller the deeper the model is.
   void initialise(const std::string& name, const Tensor& logical,
                   at::Generator generator) const override {
     if (logical.dim() == 2) {

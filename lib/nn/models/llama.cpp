@@ -44,7 +44,7 @@ class LlamaAttention : public torch::nn::Module {
 
   // [batch, tokens, dim] -> the same.
   Tensor forward(const Tensor& input, const Context& context) {
-    // Products depend on distances alone: a document need not begin at position 0.
+    // Attention depends on distances only, so the positions of a document need not begin at 0.
     const Tensor queries = turn(heads_of(q_->forward(input)), context);
     const Tensor keys = turn(heads_of(k_->forward(input)), context);
     return o_->forward(mix_->forward(queries, keys, heads_of(v_->forward(input)), context));
@@ -221,7 +221,8 @@ RotaryScaling scaling_of(const recipe::Model& model) {
           .original = model.integer("rope_original_positions")};
 }
 
-// LLaMA's: two thirds of what GPT has, since there are three products, in whole multiples.
+// Hidden size as in LLaMA: two thirds of GPT's, since there are three matrices, rounded up to a
+// multiple.
 std::int64_t hidden_of(const recipe::Model& model, std::int64_t dim) {
   const std::int64_t asked = model.integer("hidden");
   if (asked > 0) return asked;

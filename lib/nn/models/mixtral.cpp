@@ -1,10 +1,10 @@
-// A mixture-of-experts decoder of any size: Llama's, with the experts, the tensor names, the
+// A mixture-of-experts decoder of any size: Llama's decoder with the experts, the tensor names, the
 // initialisation and the layouts of Hugging Face's MixtralForCausalLM.
 //
-// Jiang et al., Mixtral of Experts, 2024. What balances the experts is an auxiliary loss (Fedus et
-// al., Switch Transformers, 2021), or a bias that chooses and does not weigh (Wang et al.,
-// Auxiliary-Loss-Free Load Balancing, 2024), under the name that DeepSeek-V3's and MiniMax-M2's
-// files have for it.
+// Jiang et al., Mixtral of Experts, 2024. The load of the experts is balanced by an auxiliary loss
+// (Fedus et al., Switch Transformers, 2021), or by a bias that affects only the choice of experts,
+// not their weights (Wang et al., Auxiliary-Loss-Free Load Balancing, 2024); the bias has the name
+// of DeepSeek-V3's and MiniMax-M2's files.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/nn/modules/container/modulelist.h>
@@ -108,7 +108,7 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
                                          gate_->parameters().front().options().dtype(at::kDouble));
   }
 
-  // Moves the bias, where there is one, by what all ranks have counted.
+  // Updates the bias, if there is one, by the counts of all ranks.
   void balance_by(const Tensor& chosen) {
     if (bias_.defined()) bias_.copy_(moved_bias(bias_, chosen, config_.bias_rate));
   }
@@ -138,7 +138,7 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
     return plain + (probabilities - plain) / parts_;
   }
 
-  // Adds this block to the sums of those before it; the last block makes the loss of them.
+  // Adds this block's sums to those of earlier blocks; the last block computes the loss from them.
   void balance(const Routing& routing, const Tensor& probabilities, Flow& flow) const {
     Tensor own = at::stack(
         {routing.chosen.to(probabilities.scalar_type()), gradient_part(probabilities).sum(0)});
@@ -165,13 +165,13 @@ class MixtralExperts : public FeedForward, public ExpertLayer {
   bool is_last_;
   std::shared_ptr<Linear> gate_;
   std::vector<std::shared_ptr<Expert>> experts_;
-  std::optional<units::ExpertCut> cut_;  // nullopt: all of them are here
+  std::optional<units::ExpertCut> cut_;  // nullopt: this rank has all experts
   units::Exchange sum_parts_;            // empty: they are whole
   int parts_ = 1;                        // ranks that have one of each
   units::Exchange sum_tokens_;           // empty: this rank has all of its sequences
   int token_ranks_ = 1;                  // ranks that share the sequences
-  Tensor bias_;                          // undefined: the probabilities alone choose
-  Tensor counted_;                       // see take(); undefined: nothing yet
+  Tensor bias_;                          // undefined: experts are chosen by the probabilities only
+  Tensor counted_;                       // see take(); undefined: nothing counted yet
 };
 
 using Blocks = std::vector<std::shared_ptr<MixtralExperts>>;

@@ -41,7 +41,8 @@ struct MobileNetConfig {
   std::int64_t last = 0;  // width of the hidden layer of the classifier
 };
 
-// The nearest multiple of 8, and at least nine tenths of it (torchvision's _make_divisible).
+// Returns the nearest multiple of 8 that is at least nine tenths of the value (torchvision's
+// _make_divisible).
 std::int64_t multiple_of_8(std::int64_t channels) {
   const std::int64_t nearest = std::max<std::int64_t>(8, (channels + 4) / 8 * 8);
   return 10 * nearest < 9 * channels ? nearest + 8 : nearest;
@@ -110,8 +111,8 @@ class MobileBlock : public torch::nn::Module {
 
  private:
   bool adds_input_;
-  std::shared_ptr<ConvNorm> expand_, filter_, project_;  // the first: null where nothing is widened
-  std::shared_ptr<SqueezeExcite> squeeze_;               // null where the table has none
+  std::shared_ptr<ConvNorm> expand_, filter_, project_;  // expand_ is null without expansion
+  std::shared_ptr<SqueezeExcite> squeeze_;  // null in blocks without squeeze-and-excitation
 };
 
 class MobileNetV3 : public Model {

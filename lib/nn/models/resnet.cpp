@@ -87,7 +87,7 @@ class DeepStem : public torch::nn::Module {
 };
 
 // Shortcut that maps a block's input to its output shape: a strided 1x1 convolution, or with the
-// "d" stem the mean of 2x2 and one without a stride, and a norm.
+// "d" stem a 2x2 average pooling and an unstrided one, then a norm.
 class Shortcut : public torch::nn::Module {
  public:
   Shortcut(std::int64_t in, std::int64_t out, std::int64_t stride, const ResNetConfig& config)
@@ -140,7 +140,7 @@ class Block : public torch::nn::Module {
  private:
   std::vector<std::shared_ptr<Conv2d>> convs_;
   std::vector<std::shared_ptr<ImageNorm>> norms_;
-  std::shared_ptr<Shortcut> shortcut_;  // null where the block's input fits its output
+  std::shared_ptr<Shortcut> shortcut_;  // null if input and output have the same shape
 };
 
 class ResNet : public Model {
@@ -212,7 +212,8 @@ class ResNet : public Model {
   }
 
  private:
-  // True for a block's last norm: "layer1.0.bn2.weight" where a block has two convolutions.
+  // True for the last norm of a block, such as "layer1.0.bn2.weight" in a block of two
+  // convolutions.
   bool is_last_norm(const std::string& name) const {
     return name.starts_with("layer") && name.ends_with(last_norm_);
   }

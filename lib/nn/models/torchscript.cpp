@@ -34,7 +34,7 @@ constexpr const char* kHowMade =
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// The last lines of an interpreter error say what happened, the ones before where.
+// The last lines of an interpreter error describe the error, the earlier ones its place.
 std::string reason_of(const std::string& text) {
   constexpr std::string_view kBegin = "RuntimeError: ";
   const std::size_t found = text.rfind(kBegin);
@@ -116,8 +116,8 @@ class TorchScript : public Model {
     return script_.forward({input}).toTensor();
   }
 
-  // The module for "layer.0.weight": "layer.0" of this one, made where it is missing. A name in a
-  // module has no dot.
+  // Returns the submodule for "layer.0.weight", here "layer.0", and makes it if it is missing.
+  // Names in a module have no dots.
   Module& holder(const std::string& name) {
     Module* module = this;
     std::size_t begin = 0;

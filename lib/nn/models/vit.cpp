@@ -2,9 +2,9 @@
 //
 // Dosovitskiy et al., "An Image is Worth 16x16 Words", 2020, section 3.1; dropout as in its
 // appendix B.1: after every dense layer but the query-key-value product and the head, and after the
-// position embedding. The mean over the patches in place of the class token: Beyer, Zhai and
-// Kolesnikov, "Better plain ViT baselines for ImageNet-1k", 2022; timm's global_pool="avg" without
-// a class token.
+// position embedding. Without a class token, the head reads the mean over the patches: Beyer, Zhai
+// and Kolesnikov, "Better plain ViT baselines for ImageNet-1k", 2022; timm's global_pool="avg"
+// without a class token.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/nn/modules/container/modulelist.h>
@@ -40,8 +40,9 @@ struct VitConfig {
   std::int64_t channels = 0;  // image channels
   std::int64_t patch_size = 0, dim = 0, depth = 0, heads = 0, hidden = 0, patches = 0;
   double dropout = 0, drop_path = 0;
-  double layer_scale = 0;   // initial value; 0: none
-  bool class_token = true;  // true: the head reads it; false: the mean of all tokens
+  double layer_scale = 0;  // initial value; 0: none
+  // The head reads the class token (true) or the mean of all tokens (false).
+  bool class_token = true;
 
   std::int64_t head_dim() const { return dim / heads; }
 };
@@ -115,7 +116,7 @@ class VitBlock : public torch::nn::Module {
   double drop_path_;
   std::shared_ptr<LayerNorm> norm1_;
   std::shared_ptr<VitAttention> attention_;
-  std::shared_ptr<LayerScale> scale1_, scale2_;  // null where the model has none
+  std::shared_ptr<LayerScale> scale1_, scale2_;  // null without layer scale
   std::shared_ptr<LayerNorm> norm2_;
   std::shared_ptr<VitMlp> mlp_;
 };
@@ -235,7 +236,7 @@ class Vit : public Model {
   }
 
  private:
-  // timm's, by whether it stands before or after the mean.
+  // timm's names, which depend on the position of the norm before or after the mean.
   const char* norm_name() const { return class_token_.defined() ? "norm" : "fc_norm"; }
 
   // Images to tokens, the class token first.
@@ -249,7 +250,7 @@ class Vit : public Model {
 
   double dropout_;
   std::int64_t heads_, head_dim_;
-  Tensor class_token_;  // undefined where the model has none
+  Tensor class_token_;  // undefined without a class token
   Tensor positions_;
   std::shared_ptr<PatchEmbed> patch_embed_;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
@@ -278,7 +279,7 @@ std::shared_ptr<Model> make_vit(const recipe::Model& model, std::int64_t image_s
 
 }  // namespace
 
-// The rows differ in their defaults alone.
+// The models differ only in their defaults.
 std::shared_ptr<Model> make_vit_tiny(const recipe::Model& model, std::int64_t image_size) {
   return make_vit(model, image_size);
 }

@@ -21,7 +21,7 @@ using TraceJson = nlohmann::json;
 constexpr const char* kTraceRemedy =
     "name a trace in Chrome's JSON format, such as RUN/profile/*.json";
 
-// The number in "PREFIXnumberSUFFIX", cut off the front of `text`.
+// Returns the number in "PREFIXnumberSUFFIX" at the front of `text`, and removes all three.
 std::optional<std::int64_t> take_number(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
   const std::size_t begin = prefix.size();

@@ -30,7 +30,7 @@ std::vector<std::filesystem::path> newest_traces(const std::filesystem::path& ru
 // Step and rank in the name of a trace file; `step` is -1 in rank-R.json.
 struct TraceName {
   std::int64_t step = -1;
-  int rank = -1;  // -1: no trace's name
+  int rank = -1;  // -1: not the name of a trace
 };
 TraceName parse_trace_name(const std::string& name);
 

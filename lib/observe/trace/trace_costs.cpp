@@ -24,7 +24,7 @@ std::vector<TraceCost> TraceCosts::rows() const {
     std::stable_sort(events.begin(), events.end(), [](const Timed& a, const Timed& b) {
       return a.time.begin != b.time.begin ? a.time.begin < b.time.begin : a.time.end > b.time.end;
     });
-    std::vector<Timed> open;  // each inside the one before it
+    std::vector<Timed> open;  // each event inside the previous one
     for (const Timed& event : events) {
       while (!open.empty() && open.back().time.end <= event.time.begin) open.pop_back();
       const std::int64_t length = event.time.end - event.time.begin;

@@ -20,7 +20,7 @@ double milliseconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / kNsPerMs;
 }
 
-// nullopt: there is nothing to have a share of.
+// nullopt if `whole` is 0.
 std::optional<double> share_of(std::int64_t part, std::int64_t whole) {
   if (whole <= 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);

@@ -1,6 +1,7 @@
-// Adam's denominators from the means of squared gradients over rows and over columns alone, and
-// steps relative to a tensor's size (Shazeer and Stern, Adafactor, 2018, algorithms 4 and 5),
-// torch.optim.Adafactor's formula: the last two dimensions of a tensor are its rows and columns.
+// Adafactor: Adam with a factored second moment, the means of squared gradients over rows and over
+// columns, and steps relative to a tensor's size (Shazeer and Stern, Adafactor, 2018, algorithms 4
+// and 5). It follows torch.optim.Adafactor: the last two dimensions of a tensor are its rows and
+// columns.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>

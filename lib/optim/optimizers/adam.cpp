@@ -46,7 +46,7 @@ class Adam : public Optimizer {
     steps_.add_(1);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const std::vector<at::Tensor>& parameters = groups_[i].flat_parameters();
-      // The kernel wants a count for each parameter; they all count the same steps.
+      // The kernel takes a step count for each parameter; all of them are equal.
       const std::vector<at::Tensor> steps(parameters.size(), steps_);
       kernel_(parameters, groups_[i].flat_gradients(), moments_[i].average.flat,
               moments_[i].squared_average.flat, /*max_exp_avg_sqs=*/{}, steps,
@@ -75,7 +75,7 @@ class Adam : public Optimizer {
   double beta1_, beta2_, eps_;
   std::vector<ParameterGroup> groups_;
   std::vector<Moments> moments_;  // one per group
-  at::Tensor steps_;              // number of updates so far, a 0-dim float as the kernel wants it
+  at::Tensor steps_;              // number of updates so far, a 0-dim float for the kernel
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
-// AdamW whose averages lie in 8 bits (Dettmers et al., 8-bit Optimizers via Block-wise
-// Quantization, 2022): a step is computed in floats, from averages that were rounded after the step
-// before.
+// AdamW with 8-bit optimizer state (Dettmers et al., 8-bit Optimizers via Block-wise Quantization,
+// 2022): each step computes in fp32 from averages that were quantized after the previous step.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/pow.h>
 

@@ -1,6 +1,6 @@
-// Adam's direction with a step for each tensor as long as its weights ask (You et al., Large Batch
-// Optimization for Deep Learning, 2020, algorithm 2), timm's formula without its own clipping,
-// which `clip` does.
+// LAMB: Adam's direction, with a step length for each tensor in proportion to the norm of its
+// weights (You et al., Large Batch Optimization for Deep Learning, 2020, algorithm 2). It follows
+// timm without timm's own clipping, which `clip` replaces.
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/_foreach_norm.h>

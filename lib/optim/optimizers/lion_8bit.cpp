@@ -1,5 +1,5 @@
-// Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, 2023, algorithm 2) whose
-// average lies in 8 bits, rounded after each step.
+// Lion with 8-bit optimizer state (Chen et al., Symbolic Discovery of Optimization Algorithms,
+// 2023, algorithm 2): its average is quantized after each step.
 #include <ATen/TensorOperators.h>
 
 #include "lib/optim/coded_average.h"

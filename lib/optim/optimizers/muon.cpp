@@ -1,6 +1,6 @@
-// Momentum made orthogonal for the matrices of hidden layers (Jordan, Muon: An optimizer for hidden
-// layers in neural networks, 2024), torch.optim.Muon's formula, in which a convolution's kernel is
-// the matrix [out, all others]. What is no such matrix is AdamW's.
+// Muon: orthogonalized momentum for the matrices of hidden layers (Jordan, Muon: An optimizer for
+// hidden layers in neural networks, 2024), as in torch.optim.Muon. A convolution's kernel counts as
+// the matrix [out, all others]. AdamW updates all other parameters.
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -18,7 +18,7 @@
 namespace scaletrain::optim {
 namespace {
 
-// Jordan's quintic polynomial a x + b x^3 + c x^5, and what a norm is at least.
+// Coefficients of Jordan's quintic polynomial a x + b x^3 + c x^5, and the lower bound of a norm.
 constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315, kLeastNorm = 1e-7;
 
 bool is_matrix(const NamedParameter& parameter) {
@@ -65,8 +65,8 @@ class OrthogonalMomentum : public TensorOptimizer {
                        one.lr * lr_factor(matrix));
   }
 
-  // So that steps are about as long for matrices of all shapes: Jordan's factor, or the one of Liu
-  // et al., Muon is Scalable for LLM Training, 2025, section 2.2.
+  // Scales steps to about the same length for matrices of all shapes: Jordan's factor, or the one
+  // of Liu et al., Muon is Scalable for LLM Training, 2025, section 2.2.
   double lr_factor(const at::Tensor& matrix) const {
     const auto rows = static_cast<double>(matrix.size(0));
     const auto columns = static_cast<double>(matrix.size(1));

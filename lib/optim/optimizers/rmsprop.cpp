@@ -1,8 +1,7 @@
-// Steps divided by the root of the average squared gradient (Hinton, Neural Networks for Machine
-// Learning, 2012, lecture 6e). rmsprop: torch.optim.RMSprop's formula. rmsprop_tf:
-// TensorFlow's 1.x, as timm has it, that published EfficientNets and MobileNets were trained with:
-// averages begin at 1, eps is added below the root, and the learning rate is part of what the
-// momentum keeps.
+// RMSprop: steps divided by the root of the average squared gradient (Hinton, Neural Networks for
+// Machine Learning, 2012, lecture 6e). rmsprop follows torch.optim.RMSprop. rmsprop_tf follows
+// TensorFlow 1.x, as in timm, with which EfficientNets and MobileNets were trained: averages begin
+// at 1, eps is added inside the root, and the learning rate is part of the momentum.
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_addcmul.h>
 #include <ATen/ops/_foreach_div.h>

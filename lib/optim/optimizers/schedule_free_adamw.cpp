@@ -1,8 +1,8 @@
-// AdamW without a schedule (Defazio et al., The Road Less Scheduled, 2024, algorithm 1). Of the
-// paper's three sequences the parameters hold y, where gradients are taken; the state has z - y, z
-// being what takes the steps, so that nothing has to be known of the initial weights; and
+// Schedule-free AdamW (Defazio et al., The Road Less Scheduled, 2024, algorithm 1). The paper has
+// three sequences. The parameters hold y, at which gradients are computed. The state holds z - y,
+// where z takes the optimizer steps, so that the initial weights are not needed. The third one,
 //   x = y - (z - y) (1 - beta1) / beta1,
-// the average of z, is what is evaluated and saved.
+// is the average of z, which is evaluated and saved.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_div.h>

@@ -25,8 +25,8 @@ class Sgd : public Optimizer {
   void step(double lr, const std::optional<at::Tensor>& found_inf) override {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      // PyTorch's first step copies the gradient into v; from v = 0 the general formula gives the
-      // same, and then the first step after a resume is no special case.
+      // PyTorch's first step copies the gradient into v. With v = 0 the general formula gives the
+      // same, so that the first step after a resume needs no special case.
       at::_fused_sgd_(groups_[i].flat_parameters(), groups_[i].flat_gradients(),
                       velocities_[i].flat, groups_[i].weight_decay(), momentum_,
                       lr * groups_[i].lr_scale(),

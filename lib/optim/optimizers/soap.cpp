@@ -1,10 +1,12 @@
-// Adam in the eigenbasis of Shampoo's preconditioner (Vyas et al., SOAP: Improving and Stabilizing
-// Shampoo using Adam, 2024, algorithms 3 and 4), with AdamW's eps, correction and weight decay. A
-// kernel is the matrix [out, all others]; a tensor of one dimension is AdamW's.
+// SOAP: Adam in the eigenbasis of Shampoo's preconditioner (Vyas et al., SOAP: Improving and
+// Stabilizing Shampoo using Adam, 2024, algorithms 3 and 4), with AdamW's eps, correction and
+// weight decay. A convolution's kernel counts as the matrix [out, all others]; AdamW updates
+// tensors of one dimension.
 //
-// The bases begin as the identity, which is AdamW, in place of an eigendecomposition after the
-// first step, for which the host would wait. The squared gradients follow a new basis as those of
-// uncorrelated coordinates do: the paper leaves them as they are.
+// Unlike in the paper, the bases begin as the identity, which is AdamW, instead of an
+// eigendecomposition after the first step, which would block the host. When the basis changes, the
+// squared gradients are transformed as those of uncorrelated coordinates; the paper does not change
+// them.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/linalg_qr.h>
@@ -38,7 +40,7 @@ class Soap : public TensorOptimizer {
         frequency_(config.integer("frequency")) {}
 
  private:
-  // A side of more than `max_dim` has empty matrices, and stays as it is.
+  // A dimension larger than `max_dim` has no matrices and is not rotated.
   static std::vector<TensorState> make_states(const NamedParameter& parameter,
                                               std::int64_t max_dim) {
     const at::Tensor tensor = parameter.tensor.detach();
@@ -88,7 +90,7 @@ class Soap : public TensorOptimizer {
     return (average / denominator).mul_(one.lr / correction(beta1_));
   }
 
-  // left * matrix * right, of those sides that have a basis.
+  // Returns left * matrix * right, without the sides that have no basis.
   static at::Tensor between(const at::Tensor& left, const at::Tensor& matrix,
                             const at::Tensor& right) {
     const at::Tensor half = left.numel() > 0 ? at::matmul(left, matrix) : matrix;

@@ -1,4 +1,5 @@
-// Multiplied by gamma each epoch, a part of it each step.
+// Exponential decay: the learning rate is multiplied by gamma per epoch, gradually in each step
+// (torch.optim's ExponentialLR).
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
-// sqrt(timescale / (timescale + steps since the warmup)), Transformers' and the original
-// Transformer's decay (Vaswani et al., Attention Is All You Need, 2017, equation 3, where the
-// timescale is the warmup).
+// Inverse square root decay: sqrt(timescale / (timescale + steps since the warmup)), as in Hugging
+// Face's get_inverse_sqrt_schedule and the original Transformer (Vaswani et al., Attention Is All
+// You Need, 2017, equation 3, where the timescale is the warmup).
 #include <cmath>
 
 #include "lib/optim/decay.h"

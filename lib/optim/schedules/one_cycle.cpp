@@ -1,5 +1,6 @@
-// Up to the peak and far below where it began (Smith and Topin, Super-Convergence, 2018), the
-// learning rates of PyTorch's OneCycleLR in two phases, with cosines; the momentum stays.
+// One-cycle schedule: rises to the peak, then falls far below the initial value (Smith and Topin,
+// Super-Convergence, 2018). The learning rates are those of PyTorch's OneCycleLR with two cosine
+// phases; the momentum is constant.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,6 +1,6 @@
-// Stays at the peak and falls in the last part of training (Hu et al., MiniCPM, 2024, section 4),
-// as Transformers' get_wsd_schedule; "1-sqrt" is from Haegele et al., Scaling Laws and
-// Compute-Optimal Training Beyond Fixed Training Durations, 2024.
+// Warmup-stable-decay (WSD): constant at the peak, with a decay in the last part of training (Hu et
+// al., MiniCPM, 2024, section 4), as in Hugging Face's get_wsd_schedule; "1-sqrt" is from Haegele
+// et al., Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations, 2024.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

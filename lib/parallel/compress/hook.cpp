@@ -26,7 +26,8 @@ c10::intrusive_ptr<c10::ivalue::Future> ExchangeHook::runHook(c10d::GradBucket& 
   exchanges[index]->begin(flat);
   if (index > 0) exchanges[index - 1]->go_on();
   if (!bucket.isLast()) return own;
-  const core::TimeScope time(core::TimeRow::kCommunication);  // nothing is left to overlap with
+  // No computation is left to overlap with.
+  const core::TimeScope time(core::TimeRow::kCommunication);
   exchanges[index]->go_on();
   for (std::size_t i = 0; i < under_way_.size(); ++i) {
     exchanges[i]->finish();

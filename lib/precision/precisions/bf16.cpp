@@ -1,8 +1,7 @@
 // Autocast to bfloat16: matrix products and convolutions in bf16, sums and losses in fp32;
 // parameters, gradients and optimizer state stay fp32. bf16 has fp32's range, so no loss scale is
-// needed. On a CPU without AVX-512, for which oneDNN has no bf16, LibTorch would go through the
-// numbers one by one, many times slower than in fp32, and a GPU before compute capability 8.0 has
-// no units for bf16: there it is fp32, and says so.
+// needed. It falls back to fp32, with a warning, on a CPU without AVX-512, where LibTorch's bf16 is
+// many times slower than fp32, and on a GPU before compute capability 8.0, which has no bf16 units.
 #include "lib/core/log.h"
 #include "lib/precision/autocast.h"
 

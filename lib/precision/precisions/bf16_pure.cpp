@@ -1,6 +1,6 @@
-// bf16 throughout: parameters and gradients too, without fp32 copies. BatchNorm stays in fp32, as
-// its running statistics would stop moving. Operations that autocast computes in fp32, losses among
-// them, are so here too. How the optimizer rounds: lib/optim/bf16_weights.h.
+// Pure bf16: parameters and gradients are bf16 too, without fp32 copies. BatchNorm stays in fp32,
+// since its running statistics would stop changing. Operations that autocast computes in fp32, such
+// as losses, use fp32 here too. How the optimizer rounds: lib/optim/bf16_weights.h.
 #include "lib/core/log.h"
 #include "lib/precision/autocast.h"
 

@@ -1,8 +1,8 @@
-// Autocast to float16; parameters, gradients and optimizer state stay fp32. fp16 has 5 bits of
-// exponent, so that small gradients would become 0: the loss is multiplied by a scale, and its
-// gradients are divided by it when they are fp32 (Micikevicius et al., Mixed Precision Training,
-// 2018, section 3.2). The scale falls where a gradient is not finite, and grows after a while in
-// which none was, as torch.amp.GradScaler's does, by the same kernel.
+// Autocast to float16; parameters, gradients and optimizer state stay fp32. Loss scaling keeps
+// small gradients from becoming 0 in fp16, which has 5 exponent bits: the loss is multiplied by a
+// scale, and the fp32 gradients are divided by it (Micikevicius et al., Mixed Precision Training,
+// 2018, section 3.2). As in torch.amp.GradScaler, and with the same kernel, the scale falls when a
+// gradient is not finite and grows after a number of finite steps.
 #include <ATen/ops/_amp_update_scale.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/full.h>
@@ -49,7 +49,7 @@ class Fp16 : public Autocast {
   double growth_factor_, backoff_factor_;
   std::int64_t growth_interval_;
   at::Tensor scale_;    // 0-dim fp32 on the device
-  at::Tensor tracker_;  // steps in a row that were taken at this scale: 0-dim int32
+  at::Tensor tracker_;  // consecutive steps at this scale: 0-dim int32
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Single precision throughout: nothing is done to forward, loss or gradients, and a GPU multiplies
-// with all 24 bits. LibTorch's default lets cuDNN's convolutions use TF32's 11.
+// fp32 throughout. On a GPU, matrix products and convolutions use fp32 too; LibTorch's default lets
+// cuDNN's convolutions use TF32.
 #include <ATen/Context.h>
 
 #include "lib/precision/precision.h"

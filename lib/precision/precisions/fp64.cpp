@@ -1,5 +1,5 @@
-// Double precision throughout: parameters, buffers, activations, gradients and optimizer state. To
-// see what of a difference is rounding: slow, and twice the memory.
+// fp64 throughout: parameters, buffers, activations, gradients and optimizer state. Slow, with
+// twice the memory; it shows whether a difference is due to rounding.
 #include "lib/precision/precision.h"
 
 namespace scaletrain::precision {

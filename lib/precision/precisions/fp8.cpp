@@ -1,5 +1,5 @@
-// fp8 in the products of hidden linear layers (lib/precision/float8.h), bf16 by autocast in all
-// else; parameters, gradients and optimizer state stay fp32.
+// fp8 matrix products in hidden linear layers (lib/precision/float8.h), bf16 autocast for
+// everything else; parameters, gradients and optimizer state stay fp32.
 #include <fmt/format.h>
 
 #include <utility>

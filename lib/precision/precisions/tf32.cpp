@@ -1,5 +1,5 @@
-// Single precision whose matrix products and convolutions a GPU computes in TF32: 8 bits of
-// exponent as fp32, 10 of fraction instead of 23, sums in fp32. Elsewhere it is fp32, and says so.
+// TF32: fp32 whose matrix products and convolutions a GPU computes with 10 fraction bits instead of
+// 23, and sums in fp32. Hardware without TF32 uses fp32, with a warning.
 #include <ATen/Context.h>
 
 #include "lib/core/log.h"

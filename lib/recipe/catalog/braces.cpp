@@ -15,7 +15,7 @@ std::int64_t to_number(const std::string& text) {
   return text.size() > 12 ? -1 : core::parse_number<std::int64_t>(text).value_or(-1);
 }
 
-// "a..b" with the numbers in `text`.
+// Expands "a..b", the numbers in `text`.
 std::vector<std::string> expand_range(const std::string& text, std::size_t dots,
                                       std::string& mistake) {
   const std::string low = text.substr(0, dots);

@@ -1,4 +1,4 @@
-// "train-{000000..000003}.tar" and "{a,b}.tar" to the names they stand for.
+// Brace expansion: "train-{000000..000003}.tar" and "{a,b}.tar" become the names they stand for.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@ namespace scaletrain::recipe {
 
 inline constexpr std::size_t kMaxExpanded = 100000;
 
-// In order, the first brace changing slowest; the width of the first number is kept. Text without
-// braces stands for itself. On a mistake the result is empty and `mistake` says why.
+// Returns the names in order, the first brace changing slowest; numbers keep the width of the first
+// one. A text without braces is returned as it is. On a mistake the result is empty and `mistake`
+// has the reason.
 std::vector<std::string> expand_braces(const std::string& text, std::string& mistake);
 
 }  // namespace scaletrain::recipe

@@ -12,7 +12,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// A name in C++, which a row's names are there.
+// True if `text` is a C++ identifier, as the macros of a row need.
 bool is_identifier(std::string_view text) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -41,7 +41,7 @@ const Option* find(const Row& row, std::string_view key) {
   return found == row.options.end() ? nullptr : &*found;
 }
 
-// Accepts numbers for kUnits and kFitsImageSize: up to nine digits.
+// True for text of one to nine digits, the numbers of kUnits and kFitsImageSize.
 bool is_whole_number(std::string_view text) {
   constexpr std::size_t kDigits = 9;
   return !text.empty() && text.size() <= kDigits &&
@@ -63,7 +63,7 @@ std::string fault_of_units(const Rule& rule, const Row& row) {
   return fewest < 1 ? "may have no unit" : "";
 }
 
-// Why one of the conditions can never be looked at; "" where it can.
+// Returns why the rule can never be checked; "" if it can.
 std::string fault_of(const Rule& rule, const Row& row) {
   constexpr std::string_view kInteger = "an integer key", kNumber = "a number key";
   switch (rule.kind) {
@@ -112,7 +112,7 @@ std::string fault_of(const Rule& rule, const Row& row) {
   return "";
 }
 
-// Why `row` cannot be a model; "" where it can.
+// Returns why `row` cannot be a model; "" if it can.
 std::string fault_of(const Row& row) {
   if (!is_identifier(row.name)) return "is no name of letters, digits and _";
   if (find_task(row.task) == nullptr) return fmt::format("learns {}, which is no task", row.task);

@@ -15,7 +15,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// The value of one key of a row, in place.
+// Type of one key of a row, bound to `value`.
 TypePtr option_type(Component::Value& value, const Option& option) {
   if (auto* whole = std::get_if<std::int64_t>(&value)) return integer(*whole, option.range);
   if (auto* real = std::get_if<double>(&value)) return number(*real, option.range);
@@ -37,7 +37,7 @@ void add_row_keys(Object& keys, Component& value, const Row& row) {
   }
 }
 
-// Returns the value of `key`, or the place where it could be.
+// Returns the value of `key`; if it is not written, the object that could have it.
 const Node& value_at(const Node& node, const std::string& key) {
   const Node* const member = node.member(key);
   return member == nullptr ? node : *member;
@@ -67,7 +67,8 @@ class Name : public Type {
   }
 
  private:
-  // `did you mean "vit_small"?`, also for names of other frameworks; "" if none is near.
+  // Returns `did you mean "vit_small"?`, also for names of other frameworks; "" if no name is
+  // similar.
   std::string near_name(const std::string& name) const {
     const std::string ours = our_value(list_.kind, name);
     const bool is_other_case = core::nearest(name, list_.names()) == core::lower_case(name);
@@ -96,10 +97,10 @@ class ComponentType : public Type {
                             *this);
     }
     const Node* const name = whole.member("name");
-    // The row's keys are known only where the row is.
+    // The keys of a row are known only if the row is.
     bool is_known = name == nullptr && !value_.name.empty();
     if (name != nullptr) {
-      // A text has no /name.
+      // A text has no "/name" below it.
       const std::string place = node.text() != nullptr ? pointer : child_pointer(pointer, "name");
       value_.name.clear();
       Name(value_, list_).read(*name, place, problems);
@@ -118,8 +119,8 @@ class ComponentType : public Type {
     return keys.write();
   }
 
-  // An editor offers all names at once, and after a name exactly the keys of its row. Unlike
-  // branches of an anyOf, this needs no other key to be there.
+  // An editor offers all names at once, and after a name exactly the keys of its row. Unlike the
+  // branches of an anyOf, this requires no other key.
   Json schema() const override {
     const bool name_is_required = value_.name.empty();
     Json result{{"properties", {{"name", enum_schema(list_.values())}}}};
@@ -144,8 +145,8 @@ class ComponentType : public Type {
     }
     return result;
   }
-  // Names that stand for an object without other keys. If there is a default all texts are listed,
-  // and those that need more keys are refused.
+  // Schema of names that are short for an object without other keys. If there is a default, all
+  // names are listed, and reading refuses those that need more keys.
   Json text_schema() const override {
     NamedValues complete;
     std::vector<std::string> incomplete;
@@ -174,7 +175,7 @@ class ComponentType : public Type {
     return fmt::format("Name of the {}.", list_.kind.substr(list_.kind.find(' ') + 1));
   }
 
-  // The schema of an object whose name is `row`'s.
+  // Schema of an object with the name of `row`.
   Json schema_of(const Row& row) const {
     Component scratch;
     choose(scratch, row);
@@ -203,20 +204,20 @@ class ComponentType : public Type {
     add_row_keys(keys, value_, *row);
   }
 
-  // Returns an integer or a number as double.
+  // Returns the value of an integer or number key as a double.
   double amount(const std::string& key) const {
     const auto* const integer = std::get_if<std::int64_t>(&value_.options.at(key));
     return integer != nullptr ? static_cast<double>(*integer) : value_.number(key);
   }
 
-  // Why the value of `rule.key` does not divide that of `rule.other`; "" where it does.
+  // Returns why the value of `rule.key` does not divide that of `rule.other`; "" if it does.
   std::string not_dividing(const Rule& rule) const {
     const std::int64_t divisor = value_.integer(rule.key), whole = value_.integer(rule.other);
     if (whole % divisor == 0) return "";
     return fmt::format("{} does not divide \"{}\", which is {}", divisor, rule.other, whole);
   }
 
-  // Why `rule` does not hold; "" where it does, or where it is not about this row alone.
+  // Returns how `rule` is violated; "" if it is not, or if it is no rule of a single row.
   std::string broken(const Rule& rule) const {
     switch (rule.kind) {
       case Rule::Kind::kDivides:
@@ -261,7 +262,7 @@ class ComponentType : public Type {
     }
   }
 
-  // "name" among the other keys, which was read before them.
+  // The key "name" of the object; its value was read before the other keys.
   class ReadName : public Name {
    public:
     using Name::Name;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kMostSteps = 1e12;
 
-// One unit's key: reading it makes the duration count in this unit.
+// Key of one unit: reading it sets the unit of the duration.
 class UnitKey : public Type {
  public:
   UnitKey(Duration& value, Duration::Unit unit, bool may_be_zero)

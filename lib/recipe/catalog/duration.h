@@ -12,14 +12,14 @@ using Units = std::vector<Duration::Unit>;
 
 const Units& any_unit();
 
-// "steps", "epochs" or "minutes".
+// Returns "steps", "epochs" or "minutes".
 std::string unit_name(Duration::Unit unit);
 
-// Adds a key for each unit, exactly one of which is to be there.
+// Adds a key for each unit; exactly one of them must be written.
 void add_units(Object& keys, Duration& value, const Units& units, bool may_be_zero,
                const std::string& help);
 
-// An object with these keys.
+// Type of an object with these keys.
 TypePtr duration(Duration& value, const Units& units, bool may_be_zero = false);
 
 }  // namespace scaletrain::recipe

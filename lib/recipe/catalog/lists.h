@@ -1,4 +1,4 @@
-// The lists of names (models.def and the others) as values: rows with their keys.
+// The lists of names (models.def and the others) as data: rows with their keys and rules.
 #pragma once
 
 #include <initializer_list>
@@ -17,28 +17,29 @@ namespace scaletrain::recipe {
 struct Option {
   std::string key;
   Component::Value standard;
-  Range range;  // for a number, or each number of a list
+  Range range;  // of a number, or of each number of a list
   std::string help;
-  NamedValues allowed = {};  // for a text; empty: a required file path
+  NamedValues allowed = {};  // values of a text; empty: a required file path
 
   bool is_path() const { return std::holds_alternative<std::string>(standard) && allowed.empty(); }
   bool is_list() const { return std::holds_alternative<std::vector<double>>(standard); }
-  bool is_required() const { return is_path() || is_list(); }  // there is no default
+  bool is_required() const { return is_path() || is_list(); }  // true if there is no default
 };
 
-// An enumeration, whose first value is the default.
+// Makes an enumeration; its first value is the default.
 Option choice_option(std::string key, std::string help, NamedValues values);
 
-// Condition on two keys of one row (kDividesIntoEven: `key` divides `other`, and the quotient is
-// even), on one (for kFitsImageSize `other` times) and the image size, on the batch where BatchNorm
-// sees one value for each kBatchNormStride pixels of a side, or (kFirst) on the row's place in a
-// list of components; kUnits: the model has `key` and `other` units, or `other` without a key;
-// kOneUnit: it is one unit, which does not show its layers; kIsMean: the optimizer evaluates and
-// saves a mean of the weights itself; kWholeTensors: an update of the optimizer looks at a whole
-// tensor, or at blocks of it; kFixedImageSize: the model has weights for images of one size;
-// kTensorRanksShare: the ranks of /parallel/tensor share as many things as `key`, or as `key` times
-// `other`, evenly, and a model without such a rule cannot be cut; kContextRanksShare: the ranks of
-// /parallel/context can share its sequences.
+// Rule of a row between its keys or against the rest of the recipe. `key` and `other` are keys of
+// the row, or numbers as text. The kinds: kDividesIntoEven: `key` divides `other`, and the quotient
+// is even. kFitsImageSize: the image size is at least `other` times `key`. kUnits: the model has as
+// many units as `key` says, and `other` more; without a key, `other` units. kOneUnit: the model is
+// a single unit, whose layers are not visible to the trainer. kBatchNorm: BatchNorm sees one value
+// for each kBatchNormStride pixels of a side. kFirst: the row must be the first in a list of
+// components. kIsMean: the optimizer evaluates and saves averaged weights itself. kWholeTensors: an
+// update of the optimizer reads a full tensor, or blocks of it. kFixedImageSize: the weights fit
+// images of one size only. kTensorRanksShare: the size of /parallel/tensor divides `key`, or `key`
+// times `other`; a model without such a rule does not support tensor parallelism.
+// kContextRanksShare: the model supports /parallel/context.
 struct Rule {
   enum class Kind {
     kDivides,
@@ -69,9 +70,9 @@ struct ForTask {
   std::string name;
 };
 
-// Source of a model and of its weights.
+// Origin of a model and of its published weights.
 struct Published {
-  std::string source;           // a Python package
+  std::string source;           // a Python package, "torchvision"
   std::int64_t parameters = 0;  // with 1,000 classes
   double top1 = 0;              // ImageNet-1k accuracy in percent
   std::string weights;
@@ -82,8 +83,8 @@ struct Row {
       std::initializer_list<std::variant<Option, Rule, ForTask, Published>> items);
 
   std::string name, help;
-  std::string task = "image_classification";  // the model's task
-  std::optional<Published> published;         // the model's source
+  std::string task = "image_classification";  // task that the model is made for
+  std::optional<Published> published;         // published weights, if any
   std::vector<Option> options;
   std::vector<Rule> rules;
 
@@ -91,31 +92,32 @@ struct Row {
 };
 
 struct List {
-  std::string kind;     // with its article: "a model"
+  std::string kind;     // noun with its article: "a model"
   std::string heading;  // section in the reference: "Models"
   std::vector<Row> rows;
-  std::string missing = {};  // the file that would list more of them
+  std::string missing = {};  // file that would have more rows, if it is missing
 
   const Row* find(std::string_view name) const;
   std::vector<std::string> names() const;
-  NamedValues values() const;  // the names with their help texts
+  NamedValues values() const;  // names with their help texts
 };
 
-const List& models();  // models.def; a worker may have more (lib/recipe/catalog/catalog.h)
+// Rows of models.def; a custom worker may have more (lib/recipe/catalog/catalog.h).
+const List& models();
 const List& losses();
 const List& optimizers();
 const List& schedules();
 const List& transforms();
 const List& precisions();
 
-// A list of transforms by name.
+// Preset: a named list of transforms.
 struct Preset {
   std::string name, help;
-  std::string transforms;  // as in a recipe
+  std::string transforms;  // JSON, as in a recipe
 };
 const std::vector<Preset>& augment_presets();
 
-// Makes `component` the row's thing, every key at its default.
+// Sets `component` to the row's name with all its keys at their defaults.
 void choose(Component& component, const Row& row);
 
 }  // namespace scaletrain::recipe

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files in `folder` whose names `fits`.
+// Returns the files in `folder` whose names `fits` accepts.
 template <class Fits>
 std::vector<std::string> files_in(const fs::path& folder, const Fits& fits) {
   std::vector<std::string> files;
@@ -31,7 +31,7 @@ std::vector<std::string> files_in(const fs::path& folder, const Fits& fits) {
   return files;
 }
 
-// Names a subfolder with shards, for a folder without any.
+// For a folder without shards: advice that names a subfolder with some.
 std::string where_instead(const fs::path& folder) {
   std::error_code failed;
   std::vector<fs::path> folders;
@@ -55,7 +55,8 @@ bool is_shard_name(const std::string& path) {
 
 std::vector<std::string> local_shards(const std::string& name, std::string& mistake) {
   const bool is_pattern = name.find('*') != std::string::npos;
-  if (!is_pattern && is_shard_name(name)) return {name};  // the disk is not asked for each of many
+  // A plain shard name is not looked up: a list may have thousands.
+  if (!is_pattern && is_shard_name(name)) return {name};
   std::error_code absent;
   const fs::path path(name);
   std::vector<std::string> files;

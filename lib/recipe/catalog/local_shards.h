@@ -6,7 +6,7 @@
 
 namespace scaletrain::recipe {
 
-// True if a file name is that of a shard: .tar, or a compressed one.
+// True if the file name is a shard's: .tar, also compressed.
 bool is_shard_name(const std::string& path);
 
 // Returns the shards of a folder (unless it has a shard's name), or the files that match a "*" in

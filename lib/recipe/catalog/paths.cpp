@@ -60,7 +60,7 @@ class FolderOrBucket : public Type {
   std::string phrase() const override { return "a folder or s3://BUCKET/PREFIX"; }
 
  private:
-  // "": nothing is wrong.
+  // Returns what is wrong with `text`; "" if nothing is.
   static std::string fault_of(std::string_view text) {
     constexpr std::string_view kS3 = "s3://";
     if (!core::is_url(text)) return "";
@@ -72,7 +72,7 @@ class FolderOrBucket : public Type {
   std::string& value_;
 };
 
-// Returns the fault of a shard's path or URL; "" for nothing.
+// Returns what is wrong with a shard's path or URL; "" if nothing is.
 std::string fault_of_shard(std::string_view text) {
   const std::string_view scheme = core::url_scheme(text);
   if (scheme.empty()) return "";
@@ -105,7 +105,7 @@ class ShardList : public Type {
           "use " + phrase());
     }
     for (std::size_t i = 0; i < items->size(); ++i) {
-      // Short texts can stand for many names: past the limit none is looked at.
+      // A short pattern can expand to many names: reading stops at the limit.
       if (!read_one((*items)[i], child_pointer(pointer, std::to_string(i)), problems)) return;
     }
   }
@@ -122,7 +122,7 @@ class ShardList : public Type {
   }
 
  private:
-  // False when the list is too long.
+  // False if the list has become too long.
   bool read_one(const Node& node, const std::string& pointer, Problems& problems) {
     const std::string* const text = read_text(node, pointer, *this, problems);
     if (text == nullptr) return true;
@@ -180,11 +180,11 @@ class ShardList : public Type {
   bool takes_folders_;
 };
 
-// A text of a certain form.
+// Text that must have a certain form.
 class Form : public Type {
  public:
-  // `others`: the characters that are allowed beside letters and digits; `begins`: one of them is
-  // in front.
+  // `others`: allowed characters besides letters and digits. `begins`: prefixes, one of which is
+  // required.
   Form(std::string& value, std::vector<std::string> begins, std::string others, std::string phrase)
       : value_(value),
         begins_(std::move(begins)),
@@ -247,8 +247,8 @@ TypePtr token_list(std::vector<std::string>& value) {
 
 std::string absolute_path(const std::string& given) {
   const std::string path = core::expand_home(given);
-  // A list of ten thousand plain names must not cost tens of milliseconds: std::filesystem takes
-  // every path apart.
+  // A list of ten thousand plain names must not cost tens of milliseconds: std::filesystem parses
+  // every path.
   const bool is_plain = path.find("//") == std::string::npos &&
                         path.find("/.") == std::string::npos && !path.empty() && path[0] != '.';
   if (is_plain && path[0] == '/') return path;

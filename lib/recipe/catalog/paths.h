@@ -1,5 +1,5 @@
-// Paths and shard lists as keys: relative to the working directory when read, absolute afterwards.
-// A shard may be a URL (lib/core/text/url.h), which stays as it is.
+// Paths and shard lists as keys. Relative paths are taken from the working directory and stored as
+// absolute ones. A shard may be a URL (lib/core/text/url.h), which is not changed.
 #pragma once
 
 #include <string>
@@ -9,25 +9,25 @@
 
 namespace scaletrain::recipe {
 
-// "" stands for none.
+// Type of a path; "" means none.
 TypePtr path(std::string& value);
 
-// A folder, or s3://BUCKET/PREFIX, without a '/' at its end. "" stands for none.
+// Type of a folder or s3://BUCKET/PREFIX, stored without a trailing '/'. "" means none.
 TypePtr folder_or_bucket(std::string& value);
 
-// One text or a list of texts, with braces (lib/recipe/catalog/braces.h), and with patterns and
-// folders: of local shards these are replaced (lib/recipe/catalog/local_shards.h), of remote ones
-// they stay (lib/recipe/remote_shards.h).
+// Type of a text or list of texts with braces (lib/recipe/catalog/braces.h), patterns and folders.
+// Local patterns and folders are replaced by their shards (lib/recipe/catalog/local_shards.h);
+// remote ones are expanded later (lib/recipe/remote_shards.h).
 TypePtr shard_list(std::vector<std::string>& value);
 
-// Expands braces only.
+// Type of a list of token files; expands braces only.
 TypePtr token_list(std::vector<std::string>& value);
 
-// "https://host:port"
+// Type of a URL such as "https://host:port".
 TypePtr endpoint(std::string& value);
 TypePtr region(std::string& value);
 
-// `path` against the working directory, without "~", "." and "..".
+// Returns `path` made absolute against the working directory, without "~", "." and "..".
 std::string absolute_path(const std::string& path);
 
 }  // namespace scaletrain::recipe

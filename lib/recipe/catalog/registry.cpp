@@ -98,7 +98,7 @@ Json row_json(const Row& row) {
   return json;
 }
 
-// The value at `key` of the type T and of no other; throws std::runtime_error.
+// Returns the value at `key`, which must have exactly the type T; throws std::runtime_error.
 template <class T>
 T get(const Json& json, const char* key) {
   const Json& value = json.at(key);
@@ -189,7 +189,7 @@ void check_version(const Json& json, const std::string& place) {
   }
 }
 
-// The rows that models.def has not.
+// Returns the rows that models.def does not have.
 std::vector<Row> added_rows(const Json& json) {
   std::vector<Row> rows;
   for (const Json& row : json.at("models")) {

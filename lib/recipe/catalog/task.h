@@ -1,4 +1,4 @@
-// Measures of the tasks of lib/recipe/catalog/tasks.def, for the trainer and the launcher, which
+// Metrics of the tasks in lib/recipe/catalog/tasks.def, for the trainer and the launcher, which
 // show them.
 #pragma once
 
@@ -8,13 +8,14 @@
 
 namespace scaletrain::recipe {
 
-// One number that an evaluation gives.
+// One metric of an evaluation.
 struct Measure {
   enum class Better { kHigher, kLower };
-  enum class Kind { kShare, kNumber };  // 0..1, shown as a percentage; shown as it is
+  // A share is 0..1 and shown in percent; a number is shown as it is.
+  enum class Kind { kShare, kNumber };
 
-  std::string name;   // in metrics.jsonl: "top1"
-  std::string label;  // for a person: "top-1"
+  std::string name;   // name in metrics.jsonl: "top1"
+  std::string label;  // name for people: "top-1"
   Better better = Better::kLower;
   Kind kind = Kind::kNumber;
 
@@ -31,15 +32,15 @@ struct TaskRow {
   std::vector<Measure> measures;
   Reads reads = Reads::kImages;
 
-  // nullptr where it has none of that name.
+  // Returns the metric of this name; nullptr if the task has none.
   const Measure* measure(std::string_view measure_name) const;
 };
 
 const std::vector<TaskRow>& tasks();
-// nullptr where there is none of that name.
+// Returns the task of this name; nullptr if there is none.
 const TaskRow* find_task(std::string_view name);
 
-// A measure with what it came to.
+// A metric with its value.
 struct Measured {
   const Measure* measure = nullptr;
   double value = 0;

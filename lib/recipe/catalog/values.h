@@ -1,5 +1,4 @@
-// Types of values in sections beside plain numbers and texts: lengths of training, components
-// chosen by name.
+// Values of recipe keys besides plain numbers and texts: durations, and components chosen by name.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,8 @@ struct Duration {
   double value = 0;
 };
 
-// A thing chosen by name, with the keys that its row in the list (models.def, ...) declares. After
-// loading, every declared key is present.
+// A component chosen by name, with the keys that its row in a list (models.def, ...) declares.
+// After loading, every declared key is present.
 class Component {
  public:
   using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<double>>;
@@ -27,7 +26,8 @@ class Component {
   std::string name;
   std::map<std::string, Value> options;
 
-  // The value of a declared key; std::logic_error for an undeclared one or another type.
+  // Returns the value of a declared key; throws std::logic_error for an undeclared key or another
+  // type.
   std::int64_t integer(const std::string& key) const;
   double number(const std::string& key) const;
   bool flag(const std::string& key) const;

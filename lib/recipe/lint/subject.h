@@ -12,8 +12,8 @@ struct Recipe;
 
 // Facts that a recipe does not contain.
 struct LintFacts {
-  int ranks = 0;             // of the job; 0: as many as one model replica needs
-  std::int64_t samples = 0;  // of an epoch; 0: unknown
+  int ranks = 0;             // ranks of the job; 0: as many as one model replica needs
+  std::int64_t samples = 0;  // samples of an epoch; 0: unknown
 };
 
 struct LintSubject {

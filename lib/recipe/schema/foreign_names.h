@@ -14,13 +14,14 @@ struct ForeignName {
   std::string ours;    // a key as "data.threads", "optimizer.beta1 and optimizer.beta2", or a value
 };
 
-// lib/recipe/schema/foreign_names.def.
+// Rows of lib/recipe/schema/foreign_names.def.
 const std::vector<ForeignName>& foreign_names();
 
-// Our key for `theirs`, as "data.threads"; "" if none is known. Upper case and - do not matter.
+// Returns our key for `theirs`, such as "data.threads"; "" if none is known. Case and '-' or '_' do
+// not matter.
 std::string our_key(std::string_view theirs);
 
-// Our value for `theirs` in a list with its article, as "a model"; "" if none is known.
+// Returns our value for `theirs` in a list given by its noun, "a model"; "" if none is known.
 std::string our_value(std::string_view kind, std::string_view theirs);
 
 }  // namespace scaletrain::recipe

@@ -15,7 +15,8 @@
 namespace scaletrain::recipe {
 namespace {
 
-// Walks over the text and counts how far the parser has read; nlohmann/json gives no positions.
+// Iterates over the text and counts the characters that the parser has read; nlohmann/json gives no
+// positions.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -63,7 +64,7 @@ class TreeBuilder {
     return put(value);
   }
   bool string(std::string& value) { return put(std::move(value)); }
-  bool binary(nlohmann::json::binary_t&) { return false; }  // never in JSON text
+  bool binary(nlohmann::json::binary_t&) { return false; }  // does not occur in JSON text
   bool start_object(std::size_t) { return open(Node::Object()); }
   bool start_array(std::size_t) { return open(Node::Array()); }
   bool end_object() { return close(); }
@@ -97,8 +98,8 @@ class TreeBuilder {
   }
 
  private:
-  // The line of the last byte of the token just read. After a number the parser has read one byte
-  // more, so the last byte read is never counted: no other token ends with a newline.
+  // Returns the line of the last byte of the current token. After a number the parser has read one
+  // byte more, so the last byte read is not counted: no other token ends with a newline.
   int line() {
     if (reached_ > counted_ + 1) {
       line_ += static_cast<int>(std::count(counted_, reached_ - 1, '\n'));
@@ -126,7 +127,8 @@ class TreeBuilder {
     return *next_;
   }
 
-  // The alternative is made in place: GCC 12 warns wrongly of a moved variant under sanitizers.
+  // Constructs the alternative in place: GCC 12 warns without cause of a moved variant under
+  // sanitizers.
   template <class T>
   Node& store(T value) {
     Node& node = place();
@@ -173,8 +175,8 @@ class TreeBuilder {
   std::string error_place_, error_found_, error_remedy_;
 };
 
-// Returns the position behind the comment or the text in quotes that begins at `at`; `at` + 1 if
-// none does.
+// Returns the position after the comment or quoted text that begins at `at`; `at` + 1 if there is
+// none.
 std::size_t behind(const std::string& text, std::size_t at) {
   if (text[at] == '"') {
     for (std::size_t i = at + 1; i < text.size(); ++i) {

@@ -9,14 +9,14 @@
 
 namespace scaletrain::recipe {
 
-// Limits far above any recipe, for files that are none. A resolved recipe names every shard
-// (kMaxExpanded, lib/recipe/catalog/braces.h) and must still be read.
+// Limits far above any recipe, against other files. A resolved recipe names every shard
+// (kMaxExpanded, lib/recipe/catalog/braces.h) and must still be readable.
 inline constexpr std::int64_t kMaxRecipeBytes = 16 << 20;
 inline constexpr std::size_t kMaxDepth = 64;
 inline constexpr std::size_t kMaxValues = 300000;
 
-// Throws core::RecipeError ("file:line") for text that is not JSON in UTF-8, a name twice in one
-// object, more than kMaxDepth levels or kMaxValues values, a number that does not fit in 64 bits.
+// Throws core::RecipeError ("file:line") for invalid JSON or UTF-8, a repeated name in an object,
+// more than kMaxDepth levels or kMaxValues values, or a number that does not fit in 64 bits.
 Node parse_json_text(const std::string& written, const std::shared_ptr<const SourceText>& source);
 
 }  // namespace scaletrain::recipe

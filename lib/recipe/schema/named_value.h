@@ -22,7 +22,7 @@ struct NamedValue {
 
 using NamedValues = std::vector<NamedValue>;
 
-// The names alone, in order.
+// Returns the names in order.
 inline std::vector<std::string> names_of(const NamedValues& values) {
   std::vector<std::string> names;
   names.reserve(values.size());

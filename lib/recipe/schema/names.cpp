@@ -18,14 +18,10 @@ class Names : public Type {
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
     value_.clear();
-    if (node.text() != nullptr) return read_one(node, pointer, problems);
-    const Node::Array* const items = node.array();
-    if (items == nullptr) {
-      return add_wrong_type(problems, node, pointer, "a text or a list", *this);
-    }
-    for (std::size_t i = 0; i < items->size(); ++i) {
-      read_one((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
-    }
+    read_one_or_more(node, pointer, *this, problems,
+                     [&](const Node& one, const std::string& its_pointer) {
+                       read_one(one, its_pointer, problems);
+                     });
   }
   Json write() const override { return value_.empty() ? Json() : Json(value_); }
   Json schema() const override {

@@ -102,7 +102,7 @@ void Object::check_groups(const Node& node, const std::string& pointer, Problems
 
 namespace {
 
-// "data.val.urls" of "/data/val/urls".
+// Converts "/data/val/urls" to "data.val.urls".
 std::string dotted(std::string pointer) {
   pointer.erase(0, 1);
   std::replace(pointer.begin(), pointer.end(), '/', '.');
@@ -188,7 +188,7 @@ Json Object::schema() const {
     result.update(groups);
     return result;
   }
-  // An editor offers the keys of the object and the values of the text.
+  // Schema of either form: an editor offers the object's keys and the text's values.
   result.erase("type");
   result["anyOf"] = {field(short_for_)->type->text_schema(), {{"type", "object"}}};
   if (groups.empty()) return result;

@@ -1,4 +1,4 @@
-// An object of a recipe: its keys, which of them exclude each other, and which are reserved.
+// An object of a recipe: its keys, mutually exclusive keys, and reserved names.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ struct Field {
   bool required = false;
 };
 
-// Keys of which at most one, or exactly one, may be there.
+// Keys of which at most one, or exactly one, may be present.
 struct Group {
   std::vector<std::string> names;
   bool needed = false;
@@ -26,7 +26,8 @@ struct Group {
 
 class Object : public Type {
  public:
-  // `phrase` as in Type: the reference then shows the object in one row instead of one row a key.
+  // `phrase` as in Type. With a phrase, the reference shows the object in one row instead of one
+  // row for each key.
   explicit Object(std::string phrase = "") : phrase_(std::move(phrase)) {}
 
   Object& add(std::string name, TypePtr type, std::string help);
@@ -34,9 +35,9 @@ class Object : public Type {
   Object& at_most_one(std::vector<std::string> names);
   Object& exactly_one(std::vector<std::string> names);
   Object& at_least_one(std::vector<std::string> names);
-  // Names with a meaning to come.
+  // Reserves names for later versions.
   Object& reserve(std::vector<std::string> names);
-  // A text stands for {key: text}.
+  // Allows a text as a short form of {key: text}.
   Object& set_short_for(std::string key);
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override;
@@ -46,18 +47,18 @@ class Object : public Type {
   const Object* object() const override { return this; }
   std::string short_for() const override { return short_for_; }
 
-  // The keys that are there; unknown keys are a mistake unless `may_have_others`.
+  // Reads the keys that are present; unknown keys are an error unless `may_have_others`.
   void read_members(const Node& node, const std::string& pointer, Problems& problems,
                     bool may_have_others = false);
 
   bool is_one_row() const { return !phrase_.empty(); }
   const std::vector<Field>& fields() const { return fields_; }
   const Field* field(std::string_view name) const;
-  // The group that `name` belongs to, or nullptr.
+  // Returns the group of `name`, or nullptr.
   const Group* group(std::string_view name) const;
 
  private:
-  // The "oneOf" and "anyOf" of its groups; empty without any.
+  // Returns the "oneOf" and "anyOf" schemas of its groups; empty without groups.
   Json groups_schema() const;
   void check_groups(const Node& node, const std::string& pointer, Problems& problems) const;
   void refuse_key(const Node& value, const std::string& pointer, const std::string& name,
@@ -67,11 +68,11 @@ class Object : public Type {
   std::string short_for_;
   std::vector<Field> fields_;
   std::vector<Group> groups_;
-  std::vector<std::string> some_of_;  // at_least_one
+  std::vector<std::string> some_of_;  // keys of at_least_one()
   std::vector<std::string> reserved_;
 };
 
-// An object that may be left out: `describe` binds an Object to the value.
+// Type of an optional object: `describe` binds an Object to the value.
 template <class T>
 class Optional : public Type {
  public:

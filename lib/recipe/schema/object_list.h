@@ -46,7 +46,7 @@ class ObjectList : public Type {
   Describe describe_;
 };
 
-// An empty vector stands for no list.
+// Type of such a list; an empty vector means that there is none.
 template <class T>
 TypePtr object_list(std::vector<T>& value, typename ObjectList<T>::Describe describe) {
   return std::make_unique<ObjectList<T>>(value, describe);

@@ -1,4 +1,4 @@
-// Objects by names that a person chooses, all with the same keys.
+// A map from names that the user chooses to objects with the same keys.
 #pragma once
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ class ObjectMap : public Type {
   Describe describe_;
 };
 
-// An empty map stands for none.
+// Type of such a map; an empty map means that there is none.
 template <class T>
 TypePtr object_map(std::map<std::string, T>& value, typename ObjectMap<T>::Describe describe) {
   return std::make_unique<ObjectMap<T>>(value, describe);

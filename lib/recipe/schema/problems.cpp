@@ -18,7 +18,7 @@ constexpr std::size_t kShownPointerBytes = 200;
 std::string Problems::Problem::place() const {
   std::string result = source->name;
   if (source->has_lines) result += fmt::format(":{}", line);
-  // "--set optimizer.lr" says already where it is.
+  // "--set optimizer.lr" already names the key.
   if (!pointer.empty() && pointer != source->pointer) {
     result += ": " + pointer.substr(0, kShownPointerBytes);
   }
@@ -58,7 +58,7 @@ void Problems::throw_if_any() const {
   std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
     return std::pair(a.source->order, a.line) < std::pair(b.source->order, b.line);
   });
-  // The first mistake is the error's own place, found and remedy; the others follow its text.
+  // The first problem becomes the error's place, text and remedy; the others are appended.
   std::string rest;
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     rest += fmt::format("\n{}: {}\n  {}", sorted[i].place(), sorted[i].found, sorted[i].remedy);

@@ -1,4 +1,4 @@
-// Every mistake of a recipe, gathered and then reported at once.
+// Collects all mistakes of a recipe, to report them at once.
 #pragma once
 
 #include <string>
@@ -11,22 +11,23 @@ namespace scaletrain::recipe {
 
 class Problems {
  public:
-  // `node` (its key, with `at_key`) is wrong; `pointer` names it; `remedy` is never empty.
+  // Adds a mistake at `node`, or at its key with `at_key`. `pointer` is its JSON pointer; `remedy`
+  // must not be empty.
   void add(const Node& node, const std::string& pointer, std::string found, std::string remedy);
   void add_at_key(const Node& node, const std::string& pointer, std::string found,
                   std::string remedy);
 
-  // True when nothing is known to be wrong at `pointer` or below it; false when full, as problems
-  // that were found later are not kept.
+  // True if no problem is known at `pointer` or below. False if the list is full, as later problems
+  // were not kept.
   bool none_under(std::string_view pointer) const;
 
-  // True when the recipe as a whole lacks nothing; false when full.
+  // True if no problem is known at the root of the recipe; false if the list is full.
   bool none_at_root() const;
 
-  // More than a person reads: no use in looking further.
+  // True if there are more problems than a person reads, so that checking may stop.
   bool full() const { return problems_.size() >= kMost; }
 
-  // Throws core::RecipeError with all of them, in the order of the files and lines.
+  // Throws core::RecipeError with all problems in the order of files and lines, if there are any.
   void throw_if_any() const;
 
  private:

@@ -7,7 +7,7 @@
 namespace scaletrain::recipe {
 namespace {
 
-// Whole numbers without an exponent: 1000000, not 1e+06.
+// Returns whole numbers without an exponent: 1000000, not 1e+06.
 std::string shown(double value) {
   return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
 }

@@ -1,4 +1,4 @@
-// The numbers that a key allows: from(1).to(64), from(0).below(1), above(0).to(1), above(0).
+// Allowed numbers of a key: from(1).to(64), from(0).below(1), above(0).to(1), above(0).
 #pragma once
 
 #include <limits>
@@ -9,19 +9,19 @@ namespace scaletrain::recipe {
 struct Range {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
-  bool above_least = false;  // least itself is not allowed
-  bool below_most = false;   // most itself is not allowed
+  bool above_least = false;  // excludes `least` itself
+  bool below_most = false;   // excludes `most` itself
 
   constexpr Range to(double value) const { return {least, value, above_least, false}; }
   constexpr Range below(double value) const { return {least, value, above_least, true}; }
 
-  // False for NaN.
+  // False also for NaN.
   constexpr bool contains(double value) const {
     return (above_least ? value > least : value >= least) &&
            (below_most ? value < most : value <= most);
   }
 
-  // "from 1 to 64", "above 0 and below 1", "of at least 0", "above 0".
+  // Returns "from 1 to 64", "above 0 and below 1", "of at least 0", "above 0".
   std::string phrase() const;
 };
 

@@ -50,7 +50,7 @@ class Integer : public Type {
   Range range_;
 };
 
-// The value of an integer or a number; nullptr-like NaN never passes a range.
+// Gets the value of an integer or number; false for other nodes.
 bool as_number(const Node& node, double& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&node.value)) {
     number = static_cast<double>(*integer);
@@ -183,14 +183,10 @@ class Texts : public Type {
 
   void read(const Node& node, const std::string& pointer, Problems& problems) override {
     value_.clear();
-    if (node.text() != nullptr) return read_one(node, pointer, problems);
-    const Node::Array* const items = node.array();
-    if (items == nullptr) {
-      return add_wrong_type(problems, node, pointer, "a text or a list", *this);
-    }
-    for (std::size_t i = 0; i < items->size(); ++i) {
-      read_one((*items)[i], child_pointer(pointer, std::to_string(i)), problems);
-    }
+    read_one_or_more(node, pointer, *this, problems,
+                     [&](const Node& one, const std::string& its_pointer) {
+                       read_one(one, its_pointer, problems);
+                     });
   }
   Json write() const override { return value_.empty() ? Json() : Json(value_); }
   Json schema() const override {
@@ -244,7 +240,7 @@ class Numbers : public Type {
 
  private:
   std::vector<double>& value_;
-  std::optional<std::size_t> count_;  // nullopt: any but 0
+  std::optional<std::size_t> count_;  // nullopt: any number of them, at least one
   Range range_;
 };
 

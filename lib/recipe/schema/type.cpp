@@ -1,4 +1,4 @@
-// Shared code of all types: wrong types, texts, the schema of an enumeration.
+// Code that all types share: wrong types, texts, the schema of an enumeration.
 #include "lib/recipe/schema/type.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ const std::string* read_text(const Node& node, const std::string& pointer, const
     add_wrong_type(problems, node, pointer, "a text", type);
     return nullptr;
   }
-  // A NUL would cut a path short, a newline would forge a line of a log.
+  // A NUL would truncate a path, a newline would forge a line of a log.
   const bool has_control = std::any_of(text->begin(), text->end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
@@ -47,6 +47,19 @@ const std::string* read_text(const Node& node, const std::string& pointer, const
     return nullptr;
   }
   return text;
+}
+
+void read_one_or_more(
+    const Node& node, const std::string& pointer, const Type& type, Problems& problems,
+    const std::function<void(const Node& one, const std::string& its_pointer)>& read_one) {
+  if (node.text() != nullptr) return read_one(node, pointer);
+  const Node::Array* const items = node.array();
+  if (items == nullptr) {
+    return add_wrong_type(problems, node, pointer, "a text or a list", type);
+  }
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    read_one((*items)[i], child_pointer(pointer, std::to_string(i)));
+  }
 }
 
 }  // namespace scaletrain::recipe

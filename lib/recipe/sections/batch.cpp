@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kAuto = "auto";
 constexpr double kMostMegabytes = 1e9, kMostRampSamples = 1e15;
 
-// A count, or "auto", which is kept as 0.
+// A number, or "auto", which is stored as 0.
 class CountOrAuto : public Type {
  public:
   explicit CountOrAuto(std::int64_t& value)

@@ -33,7 +33,7 @@ NamedValues all_measures() {
   return values;
 }
 
-// How often, or "auto".
+// An interval, or "auto".
 class CadenceOrAuto : public Type {
  public:
   explicit CadenceOrAuto(Checkpoint& value)

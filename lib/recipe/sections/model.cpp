@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kMostUnits = 1 << 30;  // units of a key without an end: more than all stages
 
-// "batch", "sync_batch", "group", or "" without BatchNorm in the row; without a key of its own it
-// is plain BatchNorm.
+// Returns "batch", "sync_batch", "group", or "" if the row has no BatchNorm. Without a key for the
+// norm, it is BatchNorm.
 std::string norm_of(const Model& model) {
   if (!model.row().has_rule(Rule::Kind::kBatchNorm)) return "";
   return model.options.contains("norm") ? model.text("norm") : "batch";
@@ -97,7 +97,8 @@ std::string batch_norm_advice(const Model& model, const BatchPlan& plan) {
       norm == "batch" ? ", or \"sync_batch\", which takes those of all ranks together" : "");
 }
 
-// The last maps of a small image have one value: of one sample BatchNorm has no deviation.
+// For small images the last feature maps have one pixel: BatchNorm cannot compute a deviation from
+// one sample.
 bool needs_two_samples(const Model& model, std::int64_t image_size) {
   return uses_batch_norm(model) && image_size <= kBatchNormStride;
 }

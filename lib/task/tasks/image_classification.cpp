@@ -89,7 +89,7 @@ class ImageClassification : public Task {
  private:
   bool weighs_alike() const { return mixer_ || loss_->weighs_alike(); }
 
-  // With so few classes it is 1 whatever the model does.
+  // With this few classes the measure is always 1.
   static bool is_asked_for(const recipe::Recipe& recipe, const std::string& measure) {
     return recipe.checkpoint.best.metric == measure ||
            (recipe.early_stopping && recipe.early_stopping->metric == measure) ||
@@ -99,7 +99,7 @@ class ImageClassification : public Task {
   std::int64_t num_classes_;
   ImageSets sets_;
   input::ImageInput input_;
-  std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
+  std::optional<input::Mixer> mixer_;  // nullopt without mixup and CutMix
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
   bool measures_top5_;
 };

@@ -1,6 +1,6 @@
-// The next token of a text: softmax cross-entropy over the vocabulary, measured by its mean, by its
-// exponential (perplexity), and in bits per byte of the text where the sets say how many bytes
-// their tokens stand for.
+// Next-token prediction: softmax cross-entropy over the vocabulary. Metrics are its mean, its
+// exponential (perplexity), and bits per byte of text if the sets know how many bytes their tokens
+// stand for.
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
@@ -105,7 +105,7 @@ class LanguageModelling : public Task {
   }
 
  private:
-  // Returns this rank's part of the sequences that ranks share.
+  // Returns this rank's part of sequences that several ranks share.
   Example own_part(const input::TokenTensors& whole) const {
     const at::Tensor places = cut_->places(whole.tokens.size(1));
     const auto own = [&](const at::Tensor& all) { return all.index_select(1, places); };
@@ -150,7 +150,7 @@ class LanguageModelling : public Task {
   std::optional<units::TokenCut> cut_;
   bool masked_ = false;
   std::optional<std::string> tokenizer_;     // tokenizer of the open sets
-  std::optional<std::int64_t> end_of_text_;  // documents are kept apart
+  std::optional<std::int64_t> end_of_text_;  // set if documents are masked from each other
   std::map<Split, double> bytes_per_token_;  // bytes per token of each open set, if known
 };
 

@@ -23,7 +23,7 @@ namespace {
 // (true), and the samples that are predicted to have it.
 constexpr std::size_t kFirstOfClasses = Task::kTargets + 1;
 
-// 2 TP / (2 TP + FP + FN); 0 where nothing is there and nothing is found, as scikit-learn's.
+// Returns 2 TP / (2 TP + FP + FN); 0 without true and predicted positives, as in scikit-learn.
 double f1_of(double hits, double there, double found) {
   return there + found > 0 ? 2 * hits / (there + found) : 0;
 }
@@ -78,7 +78,7 @@ class MultiLabelClassification : public Task {
     return at::cat({common, of_classes.to(at::kDouble)});
   }
 
-  // The logits, and beside them the classes that are there.
+  // Logits, followed by the true classes.
   std::int64_t score_columns() const override { return 2 * classes_; }
   at::Tensor scores(const at::Tensor& output, const Example& example) const override {
     return at::cat({output.to(at::kFloat), example.target}, 1);
@@ -109,7 +109,7 @@ class MultiLabelClassification : public Task {
   std::int64_t classes_;
   ImageSets sets_;
   input::ImageInput input_;
-  std::optional<input::Mixer> mixer_;  // nullopt where the recipe mixes nothing
+  std::optional<input::Mixer> mixer_;  // nullopt without mixup and CutMix
   std::unique_ptr<nn::Loss> loss_, plain_loss_;
 };
 

@@ -28,7 +28,7 @@ std::string at_step(const Json& line) {
   return step < 0 ? "" : fmt::format(" at step {}", step);
 }
 
-// ": CAUSE", its first line; "" if there is none.
+// Returns ": CAUSE" with the first line of the cause; "" if there is none.
 std::string because(const Json& line) {
   const std::string cause = text_at(line, "cause");
   return cause.empty() ? "" : ": " + cause.substr(0, cause.find('\n'));

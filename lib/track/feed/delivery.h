@@ -1,7 +1,7 @@
 // Delivery of JSON Lines files to one sink, which is offered again what it could not take.
 //
-// The files are the spool: a sink that asks to try again holds up its own delivery only. Counts may
-// be read from any thread, all else is for one thread.
+// The files are the spool: a sink that must be tried again delays only its own delivery. Counts may
+// be read from any thread; use everything else from one thread.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ void Feed::run() {
   changed_.notify_all();
 }
 
-// Serves the sink's socket until the phase changes or it is time to look at the file again.
+// Serves the sink's socket until the phase changes or the next check of the file is due.
 void Feed::wait_and_serve(Phase phase) {
   std::array<pollfd, 2> watched{pollfd{wake_.get(), POLLIN, 0},
                                 pollfd{delivery_->socket(), POLLIN, 0}};

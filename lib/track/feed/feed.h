@@ -16,11 +16,11 @@ namespace scaletrain::track {
 class Feed {
  public:
   explicit Feed(std::unique_ptr<Delivery> delivery);
-  ~Feed();  // waits for the call of the sink that is under way, and leaves the rest
+  ~Feed();  // waits for a running call of the sink, and drops undelivered items
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // The file grows no more: the rest is passed on, then the sink is finished.
+  // The file is complete: delivers the remaining items, then finishes the sink.
   void end();
 
   // True if that is done before `until`.

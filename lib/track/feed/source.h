@@ -1,7 +1,7 @@
 // A JSON Lines file whose lines are items of a sink, and the counts of what was read and written.
 //
-// The file is the spool: memory holds one batch of items. Counts may be read from any thread, all
-// else is for one thread.
+// The file is the spool: memory holds one batch of items. Counts may be read from any thread; use
+// everything else from one thread.
 #pragma once
 
 #include <atomic>

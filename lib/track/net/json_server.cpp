@@ -28,7 +28,7 @@ std::string host_of(const std::string& url) {
   return scheme == std::string::npos ? "" : url.substr(0, url.find_first_of("/?#", scheme + 3));
 }
 
-// "HTTP 400", with MLflow's field "message" where the answer has one.
+// Returns "HTTP 400", with MLflow's field "message" if the answer has one.
 std::string found_text(const JsonAnswer& answer) {
   std::string text = fmt::format("HTTP {}", answer.status);
   if (!answer.body.is_object()) return text;

@@ -33,8 +33,8 @@ class JsonServer {
   JsonServer(std::string url, std::map<std::string, std::string> headers, SendHttp send,
              Shows shows = Shows::kPath);
 
-  // Throws TryAgain if no whole answer came, or one that may pass: 408, 429 or 5xx. Throws
-  // core::StorageError if no other try can help.
+  // Throws TryAgain without a complete answer and for temporary errors: 408, 429 and 5xx. Throws
+  // core::StorageError for errors that a retry cannot solve.
   JsonAnswer get(const std::string& path) const;
   JsonAnswer post(const std::string& path, const nlohmann::ordered_json& body) const;
 

@@ -134,7 +134,8 @@ std::int64_t readers_of(const format::TrainState& state) {
   return state.mesh.size() < 3 ? state.world_size : state.mesh[1] * state.mesh[2];
 }
 
-// The model's values, from `resume` or fresh ones, which then lie where the placement has them.
+// Fills the model with values from `resume` or fresh ones, in the memory that the parallel strategy
+// has assigned.
 void fill(Run& run, const std::optional<std::filesystem::path>& resume, bool same_ranks) {
   const auto start = [&run, same_ranks] {
     // Another placement of experts changes the buckets of gradients.
@@ -187,7 +188,7 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
 
   std::vector<dist::Claim> claims;
   run.task = task::make_task(run.recipe, device);
-  // Its threads decode while the rest is built.
+  // The loader's threads decode while the rest is built.
   run.sets = open_sets(run.recipe, env, plan, device, *run.task, run.state, classes, claims,
                        recipe::replicas_are_apart(run.recipe));
   run.length = plan_length(run.recipe.length, run.sets.train.stream->steps_per_epoch(), run.state,

@@ -48,16 +48,16 @@ std::unique_ptr<Run> build_evaluation(recipe::Recipe recipe, const core::WorkerE
   auto built = std::make_unique<Run>();
   Run& run = *built;
   run.recipe = std::move(recipe);
-  // Each rank has the whole model: what trained it may have been any number of ranks.
+  // Each rank holds the full model, whatever number of ranks trained it.
   run.recipe.parallel.pipeline = 1;
   run.recipe.parallel.shard = 1;
   run.recipe.parallel.context = 1;
   run.recipe.parallel.expert = 1;
   run.recipe.parallel.replica.reset();
-  // But for tensor ranks, where there are as many.
+  // Tensor parallelism stays if the number of ranks allows it.
   if (env.world_size % run.recipe.parallel.tensor != 0) run.recipe.parallel = {};
   const core::MeshPlan plan(env.world_size, run.recipe.parallel.mesh());
-  // A run that has found no number yet has trained nothing.
+  // A run whose automatic batch size was not found has trained nothing.
   if (run.recipe.batch.is_automatic()) run.recipe.batch.per_device = recipe::Batch().per_device;
   const std::int64_t per_device = run.recipe.batch.per_device;
   run.batch = {.per_device = per_device, .accumulate = 1, .global = per_device * plan.readers()};

@@ -58,7 +58,7 @@ void check_tokenizer_at_url(const recipe::Recipe& recipe, const format::WeightFi
   const storage::Stores stores(recipe.storage, std::nullopt);
   exchange::check_tokenizer_at_url(
       recipe, files, [&stores](const std::string& path) -> std::optional<std::string> {
-        // Nothing lies beside the output of a command or of a query.
+        // The output of a command or a query has no files beside it.
         if (core::url_scheme(path) == "pipe" || path.find('?') != std::string::npos) {
           return std::nullopt;
         }

@@ -20,7 +20,7 @@ constexpr double kMegabyte = 1e6;  // as people count the memory of a device
 
 using Names = std::vector<std::string>;
 
-// The choice of these names; nullopt where the model has not all of them.
+// Returns the choice of units by name; nullopt if the model lacks one of them.
 std::optional<std::vector<bool>> chosen_by_name(const engine::Engine& engine, const Names& names) {
   std::vector<bool> chosen;
   chosen.reserve(engine.units().size());

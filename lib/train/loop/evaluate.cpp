@@ -24,10 +24,10 @@ namespace {
 
 constexpr double kAskEveryS = 0.5;  // seconds between checks for other ranks' stops
 
-// Slots that are summed beside the task's sums.
+// Slots that are summed besides the task's sums.
 enum EvaluationSlot : std::int64_t { kEvalSkipped, kEvalTerminate, kEvalInterrupt, kEvalSlots };
 
-// Decides if evaluation must stop now; asks the other ranks now and then.
+// Decides if evaluation must stop; asks the other ranks at intervals.
 class StopCheck {
  public:
   explicit StopCheck(dist::Group& group) : group_(group) {}
@@ -51,7 +51,7 @@ class Turns {
   explicit Turns(Run& run) : run_(run), together_(run.engine->runs_with_others()) {}
 
   enum class Turn { kBatch, kEnd, kStop };
-  // Returns the next turn of this rank, which has a batch or none, or was stopped.
+  // Returns this rank's next turn: a batch, a dummy batch or the end, after a stop too.
   Turn next(bool has_batch, bool stopped) const {
     if (together_) {
       dist::Group& world = run_.mesh->world();
@@ -81,8 +81,8 @@ struct Totals {
   ScoreRows scores;
 };
 
-// Adds up this rank's batches where it counts samples, and keeps their scores; whether it was cut
-// short.
+// Adds up this rank's batches if it counts samples, and keeps their scores. Returns true if a stop
+// interrupted it.
 bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
             EvalResult& result) {
   data::BatchStream& stream = *run.sets.stream(split);
@@ -112,7 +112,7 @@ bool add_up(Run& run, task::Split split, const Watcher& watcher, Totals& totals,
       result.bad_samples.insert(result.bad_samples.end(), batch.skipped.begin(),
                                 batch.skipped.end());
     }
-    if (batch.count == 0) {  // or all of them were bad
+    if (batch.count == 0) {  // or all of its samples were bad
       turns.accompany();
       continue;
     }

@@ -10,7 +10,7 @@ void count_updates(Run& run, std::int64_t step) {
   const auto is_due = [step](const auto& mean) { return mean->is_due(step); };
   const auto due = std::find_if(run.means.begin(), run.means.end(), is_due);
   if (due == run.means.end()) return;
-  // All EMAs are updated together, and never together with SWA.
+  // All EMAs are updated together; a run has either EMA or SWA.
   ++((*due)->plan().decay ? run.state.ema_updates : run.state.swa_updates);
 }
 

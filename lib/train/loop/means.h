@@ -1,4 +1,4 @@
-// EMA and SWA weights of a run: counts of updates, and the one that is tested.
+// EMA and SWA weights of a run: counts of updates, and the average that a test evaluates.
 #pragma once
 
 #include <cstdint>

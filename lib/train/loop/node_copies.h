@@ -46,7 +46,7 @@ class NodeCopies {
   replica::SendingDisk disk_;
   std::shared_ptr<core::Board> board_;  // the nodes' addresses; null: rank 0 writes all
   std::atomic<bool> gives_up_ = false;
-  bool has_warned_ = false;  // about an incomplete node, until none is
+  bool has_warned_ = false;  // has warned of an incomplete node; reset when all are complete
   std::mutex mutex_;
   std::vector<std::pair<std::int64_t, replica::Replicated>> done_;  // steps that look() reports
 };

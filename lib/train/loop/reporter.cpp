@@ -81,7 +81,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
   files_ = {{folder / "environment.json", observe::environment_json(facts)},
             {folder / "recipe.json", recipe::to_json(run.recipe)}};
   for (const auto& [path, text] : files_) {
-    // The launcher has written a new run's recipe, except what it cannot know.
+    // The launcher has written a new run's recipe, except values that it cannot know.
     const bool is_there = !resume && run.state.auto_per_device == 0;
     if (!is_there || path.filename() != "recipe.json") write_file(path, text);
   }
@@ -250,7 +250,7 @@ bool Reporter::write_file(const std::filesystem::path& path, const std::string& 
   });
 }
 
-// Not synced: the first step does not wait for the disk, and each start writes the file anew.
+// Not synced: the first step must not wait for the disk, and each start writes the file again.
 void Reporter::write_start(const std::filesystem::path& path, const std::string& text) {
   run_.housekeeping->attempt("the run goes on without that file", [&] {
     core::WatchedDisk disk = run_.disk();
@@ -261,7 +261,7 @@ void Reporter::write_start(const std::filesystem::path& path, const std::string&
   });
 }
 
-// Somebody may have removed them, or the whole folder.
+// A user may have removed the files, or the whole folder.
 void Reporter::keep_files() {
   for (const auto& [path, text] : files_) {
     std::error_code unknown;

@@ -44,21 +44,21 @@ struct AnomalyReport {
 
 class Reporter {
  public:
-  // Rank 0 shows the start block and writes it as start.json beside environment.json, and for a run
-  // that goes on from the checkpoint `resume` recipe.json anew: what is trained now, all of which
-  // could be loaded. `late`: each line is held back until the next step's result is known.
+  // Shows the start block and writes it as start.json beside environment.json, on rank 0. For a run
+  // resumed from the checkpoint `resume` it also rewrites recipe.json with the recipe that is
+  // trained now. `late`: each line is held back until the next step's result is known.
   Reporter(Run& run, const core::WorkerEnv& env, const std::optional<std::filesystem::path>& resume,
            bool late);
   ~Reporter();
 
-  // After every step, when its result is known; the run's state counts that. `first`: the first
-  // step of this process, which is always recorded. Every rank calls it: when a record is due, the
-  // ranks reduce their slowest times asynchronously. The line is written at once, or when late by
-  // drain().
+  // Call after every step, when its result is known and counted in the run's state. `first`: the
+  // first step of this process, which is always recorded. Every rank calls it: when a record is
+  // due, the ranks reduce their slowest times asynchronously. The line is written at once, or when
+  // late by drain().
   void step(const StepResult& result, double seconds, bool first, bool due);
   // Writes the lines that were held back.
   void drain();
-  // `model`: where training stood with the model that was looked at.
+  // `model`: training state of the evaluated model.
   void eval(const std::string& split, const EvalResult& result, const format::TrainState& model);
   void saved(const checkpoint::Saved& saved);
   void save_failed(const core::Error& error);
@@ -74,12 +74,12 @@ class Reporter {
   void slow(const SlowRanks& slow);
   // Reports a lost replica: the weights contain its steps up to `step`; `left` replicas remain.
   void lost_replica(int replica, std::int64_t step, std::int64_t left);
-  // RUN/finished.json: this run is done, and a resume has nothing left to do.
+  // Writes RUN/finished.json: the run is complete, and a resume has nothing left to do.
   void finished();
-  // Writes the time ledger up to now, of this rank alone, so that none of its time is missing at
-  // the end of an attempt. With `waits`, on a device, waits for what is queued.
+  // Writes this rank's time ledger up to now, so that the end of an attempt is complete. On a
+  // device, `waits` waits for queued work.
   void end_times(bool waits);
-  // The last lines; `stopped` says why it ended early, empty where it did not.
+  // Writes the closing summary; `stopped`: reason of an early end, or empty.
   void summary(const std::string& stopped);
 
  private:
@@ -99,14 +99,14 @@ class Reporter {
   void write_event(const std::string& event, const nlohmann::ordered_json& fields);
   void write_start(const std::filesystem::path& path, const std::string& text);
   bool write_file(const std::filesystem::path& path, const std::string& text);
-  // Counts a step whose batch had no target, and says so of the first.
+  // Counts a step whose batch had no target; warns at the first one.
   void count_without_targets(const StepResult& result);
   void keep_files();
 
   Run& run_;
   core::BatchSizes sizes_;
   int attempt_;
-  Outcomes<observe::TrainRecord> lines_;  // with what was slowest, which they lack
+  Outcomes<observe::TrainRecord> lines_;  // lines that lack the slowest ranks' times
   std::unique_ptr<observe::MetricsWriter> metrics_;
   std::unique_ptr<observe::RunJournal> journal_;
   std::unique_ptr<observe::LineWriter> console_log_;  // outlives progress_, which writes to it

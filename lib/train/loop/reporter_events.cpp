@@ -1,4 +1,4 @@
-// Events of a run beside its steps: the part of Reporter that notes them and writes the journal.
+// Events of a run besides its steps: the part of Reporter that records them and writes the journal.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -21,7 +21,7 @@ namespace scaletrain::train {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
-constexpr double kFirstAfter = 60;    // seconds: nobody knows yet what a save costs
+constexpr double kFirstAfter = 60;    // seconds, as the cost of a save is not known yet
 constexpr double kMostWriting = 0.1;  // share of the time, so that others can use the disk
 constexpr double kStandsStill = 600;  // seconds
 constexpr double kLookEvery = 1;      // seconds, for a person's request

@@ -26,8 +26,8 @@ class Saves {
   // (`scaletrain checkpoint now`) or "every": "auto" is due. Always false on other ranks.
   bool asks();
 
-  // True if a save is due after `step`. `asked`: rank 0 has asked for one. The seconds are the
-  // step's and the step's before it, by rank 0's clock.
+  // True if a save is due after `step`. `asked`: rank 0 has requested one. `seconds_before` and
+  // `seconds`: rank 0's clock before and at this step.
   bool due(std::int64_t step, double seconds_before, double seconds, bool asked) const;
 
   // Starts an asynchronous save of the current step, unless that step was saved. Collective.
@@ -37,8 +37,8 @@ class Saves {
   // Makes the next save() write this step again, because its state has changed.
   void forget() { saved_step_ = -1; }
 
-  // Reports saves that have become durable. A failed write throws its error, or is a warning if the
-  // recipe says that the run goes on (checkpoint.on_failure).
+  // Reports saves that have become durable. Throws the error of a failed write, or warns if the run
+  // continues without it (checkpoint.on_failure).
   void look();
   // Waits until every save is durable on all ranks, then for the remote copy (checkpoint.mirror),
   // at most `copy_limit_s` seconds if it is set. Throws the error of a failed write, even if the
@@ -64,9 +64,9 @@ class Saves {
   std::int64_t saved_step_;                             // whose checkpoint was begun or is there
   bool has_warned_ = false;                             // about a stalled write
   bool has_asked_ = false;                              // since the last one
-  core::SteadyTime begun_, looked_;  // the last one; a look for a person's request
+  core::SteadyTime begun_, looked_;  // time of the last save; of the last look for a user's request
   double interval_s_;                // interval in seconds with "auto"
-  std::exception_ptr lost_;          // why the newest was not written, where the run has gone on
+  std::exception_ptr lost_;  // error of the newest save, if the run has continued without it
 };
 
 }  // namespace scaletrain::train

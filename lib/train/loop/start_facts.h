@@ -7,7 +7,7 @@
 
 namespace scaletrain::train {
 
-// Reads what is in memory already; opens no data and starts no collective.
+// Uses facts in memory only; opens no data and starts no collective.
 observe::StartFacts start_facts(const Run& run, const core::WorkerEnv& env);
 
 }  // namespace scaletrain::train

@@ -125,7 +125,8 @@ core::ExitCode Trainer::train() {
         saves_.due(state.step, seconds_before, seconds_, std::exchange(save_asked_, false)) ||
         saves_now_;
 
-    // Weights of local-SGD replicas differ until the next outer step: what is due waits for it.
+    // Weights of local-SGD replicas differ until the next outer step: due saves and validations
+    // wait for it.
     if (!replicas.is_synchronized()) {
       saves_.look();
       continue;
@@ -266,7 +267,7 @@ std::optional<EvalResult> Trainer::measure(task::Split split, const optim::Mean*
   run_->beat.enter(core::Phase::kValidating);
   std::optional<MeanInPlace> in_place;
   if (mean != nullptr) in_place.emplace(*run_, *mean);
-  // A test reports the run's result, whatever weights were evaluated.
+  // A test always reports the run's result, whichever weights were evaluated.
   const bool is_beside = mean != nullptr && split != task::Split::kTest;
   EvalResult result = evaluate(*run_, split, is_beside ? Watcher() : pictures_.watcher());
   bad_samples_.record(result.bad_samples);
@@ -308,7 +309,8 @@ bool Trainer::validate() {
   if (!evaluates_ || (!has_val && run_->recipe.data.extra.empty())) return false;
   if (validated_step_ == state.step) return false;
   std::optional<EvalResult> result;
-  state.validation_due = !look_at_extra();  // then the run that goes on does all of it
+  // An interrupted evaluation is repeated by the resumed run.
+  state.validation_due = !look_at_extra();
   if (!state.validation_due && has_val) {
     result = measure_all(task::Split::kVal);
     state.validation_due = !result;
@@ -326,7 +328,7 @@ bool Trainer::validate() {
 bool Trainer::rank_validation(const EvalResult& result) {
   format::TrainState& state = run_->state;
   const double value = known_value(best_by_, result.measures, "/checkpoint/best/metric");
-  if (!std::isfinite(value)) return false;  // nothing is the best by that
+  if (!std::isfinite(value)) return false;  // a non-finite value cannot be the best
   if (state.best_step < 0 || best_by_.better_than(value, state.best_metric)) {
     state.best_metric = value;
     state.best_step = state.step;
@@ -336,7 +338,7 @@ bool Trainer::rank_validation(const EvalResult& result) {
 
 bool Trainer::validate_saved() {
   if (!validate()) return false;
-  saves_.forget();  // its checkpoint does not say yet that it is among the best
+  saves_.forget();  // its checkpoint does not record yet that it is among the best
   return true;
 }
 

@@ -29,14 +29,14 @@ namespace scaletrain::train {
 
 class Trainer {
  public:
-  // `models` makes the recipe's model. With `resume`, a verified checkpoint, training goes on where
-  // that was taken. `before_decoupling`: lib/train/build/build.h.
+  // `models` makes the recipe's model. With `resume`, a verified checkpoint, training continues
+  // from it. `before_decoupling`: lib/train/build/build.h.
   Trainer(recipe::Recipe recipe, const core::WorkerEnv& env,
           const std::optional<std::filesystem::path>& resume, core::Beat beat,
           const nn::Factories& models = nn::built_in_factories(),
           const std::function<void()>& before_decoupling = nullptr);
-  // Trains a run that was built. `late`: a step's result is read after the next step is queued; by
-  // default on a device, where the host must not wait, and not on a CPU.
+  // Trains an existing run. `late`: a step's result is read after the next step is queued. By
+  // default true on a device, where the host must not wait, and false on a CPU.
   Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
           const std::optional<std::filesystem::path>& resume,
           std::optional<bool> late = std::nullopt);
@@ -57,7 +57,7 @@ class Trainer {
   bool goes_on();
   local_sgd::StateRequest request_for(bool validates, bool saves) const;
   void record_membership();
-  void take_step();                        // queues a step, and counts what has come of others
+  void take_step();  // queues a step and processes the results of earlier ones
   void collect(const StepResult& result);  // counts a step whose result is known
   void drain();                            // collects all queued results
   void report_late();                      // reports the records held back after an earlier step
@@ -71,7 +71,7 @@ class Trainer {
   bool validate();                                 // true if the result is kept among the best
   bool rank_validation(const EvalResult& result);  // true if kept among the best
   bool validate_saved();  // validates a step that may be saved; true: save it again
-  bool test();            // false where a stop cut it short
+  bool test();            // false if a stop interrupted it
   core::ExitCode finish();
   core::ExitCode stop();
 

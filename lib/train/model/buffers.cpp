@@ -27,7 +27,7 @@ std::vector<at::Tensor> flat(const std::vector<at::Tensor>& tensors, at::ScalarT
   return result;
 }
 
-// `tensor`'s part of `message`, [..., all elements], which begins at `begin`.
+// Returns the part of `message`, [..., all elements], for `tensor`, which begins at `begin`.
 at::Tensor part(const at::Tensor& message, std::int64_t& begin, const at::Tensor& tensor) {
   std::vector<std::int64_t> shape = message.sizes().vec();
   shape.pop_back();

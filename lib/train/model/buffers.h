@@ -1,6 +1,6 @@
-// The model's buffers, such as BatchNorm's running statistics: each rank moves its own. Evaluation
-// and model.safetensors use their mean over the data-parallel ranks, always in copies: evaluating
-// or saving a run does not change its training.
+// The model's buffers, such as BatchNorm's running statistics: each rank updates its own.
+// Evaluation and model.safetensors use copies of them, averaged over the data-parallel ranks, so
+// that evaluating or saving does not change training.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -42,7 +42,7 @@ void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
 // Backup of tensor values, restored bit for bit.
 class KeptTensors {
  public:
-  explicit KeptTensors(const std::vector<at::Tensor>& tensors);  // keeps what they hold now
+  explicit KeptTensors(const std::vector<at::Tensor>& tensors);  // keeps their current values
 
   void keep();  // replaces the backup by the present values
   void put_back();

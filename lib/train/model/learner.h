@@ -1,4 +1,4 @@
-// The model, and what changes it.
+// Model and optimizer of a run on this rank, with the learning rate schedule.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -54,11 +54,12 @@ struct Learner {
   // (lib/optim/optimizer.h).
   NamedTensors evaluation_weights() const;
   bool has_evaluation_weights() const;
-  // Makes these the parameters, for good; of what ranks hold together, `own` is this rank's.
+  // Ends training and makes these tensors the parameters. For a sharded model, `own` has this
+  // rank's shards.
   void end_training() { end_training(tensors()); }
   void end_training(const NamedTensors& own);
-  // Its parameters that are trained, by their whole shapes: what decays is decided by these. Throws
-  // core::RecipeError for a group that no parameter fits.
+  // Trained parameters with their full shapes, by which weight decay is decided. Throws
+  // core::RecipeError for an optimizer group that matches no parameter.
   std::vector<units::NamedParameter> parameters() const;
   // Counts the full model's parameters; call before they are sharded (Placement::start).
   ModelSize size() const;
@@ -71,8 +72,8 @@ Learner build_learner(const recipe::Recipe& recipe, at::Device device, const Len
                       const nn::Factories& models = nn::built_in_factories(),
                       const dist::Mesh* mesh = nullptr, Values values = Values::kInitial);
 
-// Warns of a warmup that does not end before the training does: a trial of a few steps is a fair
-// use of a recipe; the same by mistake trains nothing.
+// Warns of a warmup that is not shorter than the training: fine for a trial of a few steps, but a
+// mistake in a longer run, which then learns little.
 void warn_of_warmup(const recipe::Recipe& recipe, const Length& length);
 
 }  // namespace scaletrain::train

@@ -17,11 +17,11 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// Plans the recipe's averages; the first is the one that validations may be judged by.
+// Plans the recipe's averages (EMA, SWA); validation may use the first one.
 std::vector<optim::MeanPlan> plan_means(const recipe::Recipe& recipe, const Length& length);
 
-// Throws core::RecipeError for an equal mean of a model that keeps statistics of its activations,
-// which lib/recipe cannot know of a model that is not its own.
+// Throws core::RecipeError for SWA of a custom model with activation statistics, such as
+// BatchNorm's, which lib/recipe cannot check.
 void check_means(const recipe::Recipe& recipe, const NamedTensors& buffers);
 
 // The learning rate of step `step` (from 0) of a recipe with /swa/lr, which leaves that of

@@ -44,7 +44,7 @@ void refuse_idle_patterns(const std::vector<std::string>& patterns,
   }
 }
 
-// Beside the parameters.
+// Makes the recipe's optimizer; for pure bf16 weights, with their rounding.
 std::unique_ptr<optim::Optimizer> optimizer_of(const recipe::Recipe& recipe,
                                                std::vector<units::NamedParameter> owned) {
   if (recipe.precision.name != "bf16_pure") {

@@ -22,16 +22,17 @@ namespace scaletrain::train {
 // not initialised and need no conversion.
 void convert_weights(nn::Model& model, const precision::Precision& precision, bool blank = false);
 
-// Makes hidden linear layers of `model` multiply as the precision says, where it says that: those
-// that /precision/keep does not name and whose sizes are multiples of 16. Throws core::RecipeError
-// for a pattern that no linear layer fits, and where no layer is left.
+// Sets the matrix product of the precision, if it has one, in the hidden linear layers of `model`,
+// except layers in /precision/keep and those whose sizes are not multiples of 16. Throws
+// core::RecipeError for a pattern that matches no linear layer, and if no layer remains.
 void set_linear_products(nn::Model& model, const precision::Precision& precision,
                          const recipe::Precision& recipe);
 
-// The precision's state for a checkpoint, numbers by name; {} where there is none. Reads values.
+// Returns the precision's state for a checkpoint, numbers by name; {} if there is none. Reads
+// values from the device.
 nlohmann::json scaler_state(precision::Precision& precision);
-// Restores `saved`; the state of a run in another precision changes nothing. Throws
-// core::CheckpointError if it is invalid.
+// Restores `saved`; ignores the state of another precision. Throws core::CheckpointError if it is
+// invalid.
 void restore_scaler(const nlohmann::json& saved, precision::Precision& precision);
 
 // The recipe's optimizer of `owned`, whose tensors have the type of the recipe's precision.

@@ -53,8 +53,8 @@ std::set<std::string> tensors_between(nn::Model& model) {
   return result;
 }
 
-// Tensors within layers whose experts are cut: what is not cut of them all ranks use, each for its
-// part of the answers.
+// Returns the unsharded tensors in layers whose experts are sharded: all ranks use them, each for
+// its part of the outputs.
 std::set<std::string> tensors_of_mixtures(const PartOfModel& part) {
   std::set<std::string> result;
   for (const auto& item : part.model->named_modules("", /*include_self=*/false)) {
@@ -71,7 +71,7 @@ std::set<std::string> tensors_of_mixtures(const PartOfModel& part) {
   return result;
 }
 
-// Puts the exchanges where the layers of a model have places for them.
+// Inserts the collectives into the layers of a model.
 class Exchanges {
  public:
   Exchanges(PartOfModel& part, dist::Group& group, bool sequence)
@@ -117,7 +117,7 @@ class Exchanges {
     }
   }
 
-  // A layer without tensors stands where those beside it do.
+  // A layer without parameters follows the layout of its neighbours.
   void draw(nn::Drawing& layer, const std::string& path) {
     const bool divided = sequence_ && has_tensors(between_, parent_of(path));
     if (divided || is_layer_of(plan_, TensorStyle::kHead, path)) {

@@ -16,9 +16,9 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// Initial values of a model's parameters. kInitial: the values that training begins with. kBlank:
-// their memory is not used before something writes to it, so that a model which is larger than the
-// machine can be looked at.
+// Initial values of a model's parameters. kInitial: the values at the start of training. kBlank:
+// memory that is not used before it is written, so that a model larger than the machine's memory
+// can be examined.
 enum class Values { kInitial, kBlank };
 
 struct PartOfModel {

@@ -33,7 +33,7 @@ void claim_set(std::vector<dist::Claim>& claims, const std::string& name, const 
 // Adds the class names of data.train, which those of other sets are matched with.
 void claim_classes(std::vector<dist::Claim>& claims, const std::vector<std::string>& names);
 
-// Adds the digest of samples of data.train; "" where they were not looked at.
+// Adds the digest of samples of data.train; "" if none were read.
 void claim_samples(std::vector<dist::Claim>& claims, const std::string& set_digest);
 
 // Adds the length and the model: names, shapes and types of its parameters and buffers.

@@ -20,16 +20,16 @@ namespace scaletrain::train {
 
 class BadSamples {
  public:
-  // Fewer samples than these are counted as so many, so that one bad sample of the first ten does
-  // not end a run.
+  // Fewer samples count as this many, so that one bad sample among the first ten does not end a
+  // run.
   static constexpr std::int64_t kFewest = 1000;
 
   BadSamples(
       const recipe::Recipe& recipe, int rank,
       std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>());
 
-  // Lists what this rank skipped, every sample once. A file that cannot be written is a warning and
-  // ends nothing.
+  // Writes the list of samples that this rank has skipped, each once. A file that cannot be written
+  // is only a warning.
   void record(const std::vector<data::BadSample>& skipped);
 
   // Throws core::DataError when `skipped` of `samples` of `split`, both over all ranks, are more

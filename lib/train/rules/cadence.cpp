@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kSecondsPerMinute = 60;
 
-// True if an integer multiple of `period` lies in (before, now].
+// True if (before, now] contains an integer multiple of `period`.
 bool crossed(double before, double now, double period) {
   return std::floor(now / period) > std::floor(before / period);
 }

@@ -1,4 +1,4 @@
-// Faults on purpose, for tests: the environment variable SCALETRAIN_FAULT, never a recipe key.
+// Fault injection for tests by the environment variable SCALETRAIN_FAULT, never by a recipe key.
 //
 //   SCALETRAIN_FAULT=KIND@STEP[,RANK]    STEP from 1; any rank without RANK
 //   (where a collective is entered: lib/dist/collective_fault.h; delays of a given length:
@@ -44,13 +44,13 @@ struct Fault {
   std::optional<int> rank;
 };
 
-// Parses the environment variable; nullopt: not set, or a fault at a collective. Throws
+// Parses the environment variable; nullopt if it is not set or has a fault at a collective. Throws
 // core::UsageError for other forms.
 std::optional<Fault> read_fault();
 std::optional<Fault> parse_fault(const std::string& text);
 
-// Commits `fault` where it is meant for this step and rank. nan is the caller's: true means that
-// this step's loss shall not be finite. The faults of data are with_fault's.
+// Commits `fault` if it is for this step and rank. Returns true for nan, where the caller must make
+// this step's loss non-finite. Faults of data are committed by with_fault().
 bool commit_fault(const std::optional<Fault>& fault, std::int64_t step, int rank);
 
 // Returns the factor of this step's loss on this rank: 1000 for a planted spike, otherwise 1.

@@ -11,7 +11,7 @@
 
 namespace scaletrain::train {
 
-// What the calling thread's ledger has booked since the last call; all 0 without a ledger.
+// Seconds by row of the calling thread's ledger since the last call; all 0 without a ledger.
 core::RowSeconds take_own_times(bool waits);
 
 // A rank's own times: `compute` is all of a step but data wait and exposed communication.

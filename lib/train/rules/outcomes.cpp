@@ -9,12 +9,12 @@ namespace scaletrain::train {
 
 struct LateReads::Message {
   at::Tensor host;                   // pinned for a device
-  std::optional<c10::Event> copied;  // for a device: behind the copy
+  std::optional<c10::Event> copied;  // recorded after the copy, on a device
 };
 
 LateReads::LateReads(dist::Group& group, bool late) : group_(group), late_(late) {}
 
-// LibTorch gives a pinned buffer to nobody else while a copy to it is under way.
+// LibTorch does not reuse a pinned buffer while a copy to it is running.
 LateReads::~LateReads() = default;
 
 std::unique_ptr<LateReads::Message> LateReads::free_message(std::int64_t size) {

@@ -1,9 +1,9 @@
 // Asynchronous readback of step results to the host: the one place that reads values of tensors
 // while training runs.
 //
-// On a device a step's sums are copied to pinned memory behind the work that computes them, and are
-// read when the step after it has been queued: the host is never more than a step ahead of what it
-// knows. On a CPU nothing is queued and they are read at once.
+// On a device a step's sums are copied to pinned memory after the work that computes them, and are
+// read when the next step has been queued: the host is at most one step ahead of the results. On a
+// CPU they are read at once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,15 +26,15 @@ class LateReads {
   LateReads(dist::Group& group, bool late);
   ~LateReads();
 
-  // Sends `values`, one dimension of doubles on the group's device, as they are when the work that
-  // is queued so far is done; they may be overwritten by what is queued from then on.
+  // Sends `values`, a one-dimensional tensor of doubles on the group's device, with their values
+  // after all work queued so far. Work that is queued later may overwrite them.
   void send(const at::Tensor& values);
-  // Vectors that were sent and not taken.
+  // Number of vectors that were sent but not taken yet.
   std::size_t waiting() const { return on_their_way_.size(); }
   // True if the oldest result may be taken, that is, if it is not held back.
   bool is_due() const { return waiting() > (late_ ? 1 : 0); }
-  // The oldest vector; waits until it has come. At least one is waiting. Throws core::StoppedError
-  // where a collective failed before: the values may be anything then.
+  // Returns the oldest values and waits for them; at least one vector must be pending. Throws
+  // core::StoppedError if a collective has failed, since the values are then undefined.
   std::vector<double> take();
 
  private:
@@ -47,7 +47,7 @@ class LateReads {
   std::vector<std::unique_ptr<Message>> free_;  // buffers whose values were taken
 };
 
-// `Facts` is what the host knows of a step when it queues it.
+// `Facts`: data that the host knows about a step when it queues it.
 template <class Facts>
 class Outcomes {
  public:

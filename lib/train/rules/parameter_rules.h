@@ -11,17 +11,18 @@
 
 namespace scaletrain::train {
 
-// Throws core::RecipeError at `pointer`, with a near name, where none of `names` fits `pattern`.
+// Throws core::RecipeError at `pointer`, with a similar name, if `pattern` matches none of `names`.
 void refuse_idle(const std::string& pointer, const std::string& pattern,
                  const std::vector<std::string>& names);
 
-// Gives each parameter that fits a group the lr_scale of the first such group, times its own, and
-// its weight decay. Throws core::RecipeError for a group that gets no parameter.
+// Applies optimizer groups: each parameter gets the lr_scale, multiplied with its own, and the
+// weight decay of the first group that matches it. Throws core::RecipeError for a group without
+// parameters.
 void apply_groups(const std::vector<recipe::OptimizerGroup>& groups,
                   std::vector<units::NamedParameter>& parameters);
 
-// The parameters of no hidden layer: those of the first layer, and of the head, or where the model
-// does not say what that is of the last layer.
+// Returns the parameters outside the hidden layers: those of the first layer and of the head, or of
+// the last layer if the model does not name its head.
 std::set<std::string> outer_parameters(nn::Model& model);
 
 }  // namespace scaletrain::train

@@ -16,8 +16,8 @@ struct Recipe;
 
 namespace scaletrain::train {
 
-// Puts `one` behind all that are as good or better by `by` and drops what comes after the first
-// `keep`: of equals the earlier stays. Returns true if `one` is kept.
+// Inserts `one` after all entries that are as good or better by `by`, and drops entries after the
+// first `keep`; of equals the earlier one stays. Returns true if `one` is kept.
 bool rank(std::vector<format::RankedStep>& best_first, format::RankedStep one,
           const recipe::Measure& by, std::int64_t keep);
 

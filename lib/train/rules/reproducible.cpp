@@ -16,7 +16,7 @@ namespace scaletrain::train {
 
 namespace {
 
-// The axes in the order of their numbers in state.json; context is there where it is above 1.
+// Axes in the order of state.json, which lists context only above 1.
 constexpr std::array<core::Axis, core::kAxes> kSaved = {core::Axis::kPipe, core::Axis::kReplica,
                                                         core::Axis::kShard, core::Axis::kTensor,
                                                         core::Axis::kContext};
@@ -70,14 +70,14 @@ std::vector<std::string> differences(const checkpoint::TrainState& was,
   if (was.per_device > 0 && now.per_device > 0) {
     compare("samples per device of the streamed order", was.per_device, now.per_device);
   }
-  // A set that was not counted, or not by the program that saved, says nothing.
+  // Sets are compared only if both were counted, the earlier one too.
   if (was.set_samples > 0 && now.set_samples > 0) {
     compare("samples of the training set", was.set_samples, now.set_samples);
   }
   const auto is_other = [](const std::string& before, const std::string& after) {
     return !before.empty() && !after.empty() && before != after;
   };
-  // Two numbers have one sum, whoever adds them.
+  // Two numbers have the same sum in any order.
   if (now.world_size > 2 && is_other(was.exchange, now.exchange)) {
     compare("exchange over", was.exchange, now.exchange);
   }

@@ -11,7 +11,7 @@
 
 namespace scaletrain::train {
 
-// The sizes of a mesh's axes as state.json has them; {} where all ranks are replicas.
+// Returns the sizes of a mesh's axes as in state.json; {} if all ranks are replicas.
 std::vector<std::int64_t> mesh_numbers(const core::MeshPlan& plan);
 
 // Writes this process's ranks, threads, CPU capability, LibTorch and device into `state`.

@@ -12,11 +12,11 @@ namespace scaletrain::train {
 
 class ScoreRows {
  public:
-  // Rows of `columns` numbers; with 0 columns nothing is exchanged.
+  // Rows of `columns` numbers; with 0 columns nothing is communicated.
   explicit ScoreRows(std::int64_t columns) : columns_(columns) {}
 
-  // `rows`, [samples, columns] fp32 on the device, are of this rank's samples whose first stands at
-  // `position` of the set. They stay on the device until gather().
+  // `rows`, [samples, columns] fp32 on the device, belong to this rank's samples, the first of
+  // which is at `position` of the set. They stay on the device until gather().
   void add(const at::Tensor& rows, std::int64_t position);
 
   // Gathers the rows of all ranks of `group`: [samples, columns], fp32, on the host, sorted by

@@ -20,13 +20,12 @@ struct SlowRanks {
 
 class StragglerWatch {
  public:
-  // `group` must outlive it. `late`: what an exchange shows is held back until the next step's
-  // result is known.
+  // `group` must outlive it. `late`: results are held back until the next step's result is known.
   StragglerWatch(dist::Group& group, bool late) : group_(group), times_(group, late) {}
 
-  // After every step, whose number is `step`; every rank calls it. After every ten steps the ranks
-  // exchange their times asynchronously. The result is returned at once or, when late, by drain();
-  // all ranks report the same.
+  // Call after every step, on all ranks. After every ten steps the ranks exchange their times
+  // asynchronously. The result is returned at once or, when late, by drain(); all ranks report the
+  // same.
   std::optional<SlowRanks> step(std::int64_t step);
   // Returns the result of the oldest exchange that was held back; nullopt if there is none.
   std::optional<SlowRanks> drain() { return slow_among(times_.drain()); }

@@ -49,7 +49,7 @@ struct Voted {
   Vote vote;
 };
 Voted read_votes(std::span<const double> sums);
-// The sum of losses among them; not finite where that of any rank was not.
+// Returns the sum of the losses; not finite if that of any rank is not.
 at::Tensor loss_among(const at::Tensor& sums);
 // The bound of the gradient norm among them, a 0-dim double; they have bounds.
 at::Tensor norm_bound_among(const at::Tensor& sums);

@@ -1,4 +1,4 @@
-// Everything a recipe asks for, built for this rank.
+// Run context: all parts of a run on this rank, built from the recipe.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ namespace scaletrain::train {
 struct Run {
   recipe::Recipe recipe;
   core::Beat beat;
-  // Links, logs, old checkpoints: what may fail without an end of the run.
+  // Counts failures that do not end the run: links, logs, removal of old checkpoints.
   std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
   recipe::BatchPlan batch;
   std::unique_ptr<dist::Group>

@@ -9,7 +9,7 @@
 namespace scaletrain::train {
 namespace {
 
-// With what other ranks have parts of alone.
+// Returns the trained parameters with the shards of this rank.
 std::vector<units::NamedParameter> trained_parts(const Run& run) {
   std::vector<units::NamedParameter> trained;
   for (const units::NamedParameter& part : run.placement->sharded_parameters()) {

@@ -1,4 +1,4 @@
-// A run's optimizer of what this rank has of the model.
+// Optimizer of this rank's parameters or shards.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 namespace scaletrain::train {
 
 // Makes the optimizer of this rank's local shards; if the optimizer needs full tensors, each has an
-// owner rank (lib/engine/tensor_owners.h). Every rank calls it. Throws core::RecipeError where the
-// optimizer finds nothing that it is for.
+// owner rank (lib/engine/tensor_owners.h). All ranks call it. Throws core::RecipeError if the
+// optimizer has no suitable parameter, such as muon without a matrix.
 std::unique_ptr<optim::Optimizer> make_optimizer(const Run& run);
 
 // Returns the shards that gradient clipping must know of; empty if nothing is sharded.

@@ -60,8 +60,8 @@ std::vector<double> measured_costs(Run& run, const std::vector<units::Unit>& uni
   return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
 }
 
-// Parameters whose gradients backward itself must give: ranks add them up there, or the loss asks
-// for those of some tokens at a time.
+// Parameters whose gradients backward itself must compute: ranks reduce them there, or chunked loss
+// needs them for some tokens at a time.
 std::set<std::string> wanted_at_once(const Run& run, const std::vector<units::Unit>& units) {
   std::set<std::string> names;
   for (const auto& item : run.learner.model->named_parameters()) {

@@ -1,7 +1,7 @@
-// How a run's model lies on its ranks, and what of the run only one stage of a pipeline has.
+// Placement of a run's model on its ranks, and the parts of a run that only one pipeline stage has.
 //
-// Every rank is built with the whole model, as far as tensor ranks do not cut it; of a pipeline it
-// then trains and keeps the tensors of its own stages.
+// Every rank is built with the full model, except for tensor-parallel shards; in a pipeline it then
+// trains and keeps only the tensors of its own stages.
 #pragma once
 
 #include <ATen/core/Tensor.h>

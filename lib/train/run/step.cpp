@@ -62,7 +62,7 @@ bool StepResult::overflowed() const {
   return !finite && std::isfinite(loss) && loss_scale && *loss_scale >= kLeastScale;
 }
 
-// The step's micro-batches, with what the host learns from them.
+// The step's micro-batches, and facts that the host learns from them.
 class StepRunner::Batches : public engine::MicroBatches {
  public:
   Batches(StepParts& parts, StepEvidence& evidence, std::int64_t count, bool make_nan,
@@ -76,7 +76,7 @@ class StepRunner::Batches : public engine::MicroBatches {
 
   std::int64_t count() const override { return count_; }
 
-  // Reads all of them, for who must know their targets first.
+  // Reads all of them, for a caller that needs their targets first.
   double read_all() {
     double targets = 0;
     while (static_cast<std::int64_t>(read_.size()) < count()) {
@@ -86,7 +86,7 @@ class StepRunner::Batches : public engine::MicroBatches {
     return targets;
   }
 
-  // Makes next() return the same examples once more.
+  // Makes next() return the same examples again.
   void rewind() { next_ = 0; }
 
   task::Example next() override {
@@ -208,14 +208,14 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
     consensus.emplace(parts_.mesh.world(), own, loss_sum);
   });
 
-  // Nothing below is waited for by backward: a pending save has had that long to copy the tensors
+  // Backward does not wait for anything below, so a pending save has had time to copy the tensors
   // that change from here on. SAM replaces the gradients, which takes a second backward.
   parts_.before_update();
   StepNumbers<at::Tensor> numbers{.votes = consensus->sums()};
   const at::Tensor nearby = sam_ ? look_nearby(step, batches, loss_weight) : at::Tensor();
 
-  // Norm and clipping, of unscaled gradients. The step is skipped if a loss or norm of any rank is
-  // not finite: a tensor says so, and the host does not wait for it.
+  // Norm and clipping of unscaled gradients. The step is skipped if a loss or norm of any rank is
+  // not finite: a tensor has this flag, so that the host does not wait for it.
   const units::MemoryPhase phase(units::MemoryKind::kOptimizer);
   const core::TimeScope update_time(core::TimeRow::kOptimizer);
   core::delay_if_planted(core::DelayPlace::kOptimizer);
@@ -271,8 +271,8 @@ void StepRunner::update_means(std::int64_t step, const at::Tensor& found_inf) {
   }
 }
 
-// Each rank of a replica learns of another replica's stop alone; the step consensus makes it known
-// to all of them at one step.
+// One rank of a replica learns of another replica's stop; the step consensus makes it known to all
+// ranks at the same step.
 core::StopReason StepRunner::stop_reason() const {
   const core::StopReason own = core::stop_reason();
   if (own != core::StopReason::kNone || !parts_.replicas.stop_requested()) return own;

@@ -63,8 +63,8 @@ struct StepResult {
   std::uint64_t digest = 0;      // digest of the global batch
   double trained_s = 0;          // rank 0's clock at the step's beginning
   std::int64_t skipped = 0;      // bad samples of all data coordinates
-  bool save = false;             // rank 0 has asked for a checkpoint
-  std::int64_t trace_steps = 0;  // rank 0 has asked for a trace of so many steps; 0: none
+  bool save = false;             // rank 0 has requested a checkpoint
+  std::int64_t trace_steps = 0;  // rank 0 has requested a trace of this many steps; 0: none
   bool has_targets = true;       // false: masks leave out all targets of the global batch
 
   // True if the step is not finite or a spike, other than by an overflow.
@@ -126,8 +126,8 @@ class StepRunner {
   // the ranks of mesh.gradients() to undo the mean over them. Gradients are then those of the
   // global mean.
   at::Tensor weight(Batches& batches, std::int64_t samples);
-  // Replaces the gradients by those of the worst weights nearby (lib/optim/sam.h); 0, or what is
-  // not finite where the gradients were not.
+  // Replaces the gradients by those at the worst nearby weights (lib/optim/sam.h). Returns 0, or a
+  // non-finite value if the gradients were not finite.
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
   // Clips as in the recipe, and with /anomaly and the policy clip to the bound of the norm.
   void clip(const std::vector<at::Tensor>& gradients, at::Tensor norm, const at::Tensor& votes);
@@ -146,7 +146,7 @@ class StepRunner {
   KeptTensors buffers_;  // the model's, from before the step
   core::BatchSizes sizes_;
   at::ScalarType weight_type_;  // dtype of the loss weight: fp32, or fp64 for fp64 models
-  std::int64_t weighed_ = 0;    // samples of the batch that this is the weight of,
+  std::int64_t weighed_ = 0;    // samples of the batch for which `weight_` was computed,
   at::Tensor fixed_weight_;     // loss weight if equal batches have equal targets
   Outcomes<QueuedStep> outcomes_;
 };

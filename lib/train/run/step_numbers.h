@@ -1,5 +1,5 @@
-// The numbers of a step that the device computes, as named fields of one vector of doubles, so that
-// one copy brings all of them to the host.
+// Numbers of a step that the device computes, as named fields of one vector of doubles, so that a
+// single copy transfers all of them to the host.
 #pragma once
 
 #include <ATen/core/Tensor.h>

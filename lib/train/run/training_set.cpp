@@ -15,7 +15,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// The highest number of any rank, place by place.
+// Returns the elementwise maximum over the ranks.
 Numbers highest(dist::Group& group, const Numbers& own, const char* name) {
   at::Tensor numbers = at::empty({static_cast<std::int64_t>(own.size())}, at::kLong);
   std::copy(own.begin(), own.end(), numbers.mutable_data_ptr<std::int64_t>());

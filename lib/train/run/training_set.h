@@ -23,14 +23,15 @@ class TrainingSet {
   // `streamed`: in the streamed order. `per_device`: samples of a micro-step.
   TrainingSet(const task::OpenSet& open, bool streamed, std::int64_t per_device);
 
-  // Adds what all ranks must have alike to `claims`.
+  // Adds facts that must agree on all ranks to `claims`.
   void claim(std::vector<dist::Claim>& claims) const;
 
-  // Writes what a resume compares into `state`; shards of the streamed order stay as they are.
+  // Writes facts that a resume compares into `state`; shards of a streamed order are not changed.
   void describe(format::TrainState& state) const;
 
-  // Puts what any rank knows of the streamed order's shards into `state`, and warns of those with
-  // other samples than `state` says. Every rank calls it before a checkpoint is written.
+  // Collects the known sizes and digests of a streamed order's shards from all ranks into `state`,
+  // and warns of shards with other samples than `state` says. All ranks call it before a checkpoint
+  // is written.
   void gather(dist::Group& group, format::TrainState& state) const;
 
  private:

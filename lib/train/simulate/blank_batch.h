@@ -12,14 +12,14 @@
 
 namespace scaletrain::train {
 
-// `tokens` of each sample, where the model reads tokens. On the CPU.
+// Makes a batch on the CPU; `tokens`: length of a sample if the model reads tokens.
 task::Example blank_batch(const recipe::Recipe& recipe, const task::Task& task,
                           std::int64_t samples, std::int64_t tokens);
 
-// A step's micro-batches of these.
+// Micro-batches of a step, all blank.
 class BlankBatches : public engine::MicroBatches {
  public:
-  // `cut`: where ranks share sequences.
+  // `cut`: split of the sequences, with context parallelism.
   explicit BlankBatches(const Run& run, std::optional<units::TokenCut> cut = {})
       : run_(run), cut_(std::move(cut)) {}
   std::int64_t count() const override { return run_.batch.accumulate; }

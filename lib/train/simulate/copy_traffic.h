@@ -12,14 +12,14 @@
 
 namespace scaletrain::train {
 
-// Gradients that travel together.
+// Gradients that are communicated together.
 struct CopyBucket {
   std::int64_t elements = 0;
   at::ScalarType type = at::kFloat;
-  std::vector<parallel::Slot> slots = {};  // without any there is nothing to compress
+  std::vector<parallel::Slot> slots = {};  // empty without compression
 };
 
-// All of them; of compressed gradients in a step behind the warmup.
+// Bytes of all buckets; with gradient compression, of a step after its warmup.
 parallel::BucketBytes copy_traffic(const std::optional<recipe::Compress>& compress,
                                    const std::vector<CopyBucket>& buckets);
 

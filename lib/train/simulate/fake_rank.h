@@ -17,8 +17,8 @@ namespace scaletrain::train {
 class FakeRank {
  public:
   // Builds the rank on the CPU. Throws core::RecipeError for a rank that is not the first of a
-  // pipeline, since only the previous stage knows the shapes of what it sends, and what laying out
-  // the recipe throws.
+  // pipeline, since only the previous stage knows the shapes that it sends, and the errors of the
+  // layout.
   FakeRank(recipe::Recipe recipe, std::shared_ptr<dist::FakeNetwork> network,
            const nn::Factories& models);
 

@@ -57,7 +57,7 @@ FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int6
     begin.push_back(network->count());
   }
   rank.run().engine->settle();
-  // Now only, as a step waits for what the one before has asked for.
+  // Read only now, since a step waits for communication that the previous one has started.
   const std::vector<dist::FakeCall> calls = network->calls();
   std::vector<FakeStep> all;
   for (std::size_t i = 0; i < seconds.size(); ++i) {

@@ -18,9 +18,9 @@ struct FakeStep {
   std::int64_t calls = 0, bytes = 0;
 };
 
-// The step of `steps`, after a first one, whose seconds are the median. Weights and batches are
-// blank. Throws core::RecipeError for a rank that is not the first of a pipeline, since only the
-// rank before knows the shapes of what it is sent, and what laying out the recipe throws.
+// Simulates `steps` steps after a first one and returns the step of median time. Weights and
+// batches are blank. Throws core::RecipeError for a rank that is not the first of a pipeline, since
+// only the previous rank knows the shapes that it sends, and the errors of the layout.
 FakeStep measure_fake(recipe::Recipe recipe, const dist::FakeJob& job, std::int64_t steps,
                       const nn::Factories& models);
 

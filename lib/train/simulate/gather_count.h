@@ -1,5 +1,5 @@
-// Gathers of each block within a step's micro-batch, as lib/parallel/sharded.h takes and gives back
-// the blocks of units: the next one's beforehand, the last one's kept from forward to backward.
+// All-gathers of each block in a micro-batch of a step, following lib/parallel/sharded.h: the next
+// unit's blocks are prefetched, and the last unit's stay unsharded from forward to backward.
 #pragma once
 
 #include <cstddef>

@@ -226,7 +226,7 @@ class Planner {
     plan_.unsent += all.unsent;
   }
 
-  // `owned`: bytes of what this rank has.
+  // `owned`: bytes of this rank's parameters.
   void add_tied(const std::map<std::string, std::int64_t>& owned) {
     const std::vector<int> pipe = ranks_along({Axis::kPipe});
     for (const NamedParameter& one : trained_) {
@@ -290,7 +290,7 @@ class Planner {
         of_one += one.runs_again ? one.input_bytes : one.saved_bytes;
       }
     }
-    // Each of the held micro-batches is of one stage; one of them is at its peak.
+    // Each micro-batch in memory belongs to one stage; one of them is at its peak.
     const auto stages = static_cast<std::int64_t>(stages_.size());
     plan_.activations = engine::peak_bytes(costs, again) + of_one * plan_.held / stages - of_one;
     if (stages > 1) plan_.activations = std::max(plan_.activations, of_one * plan_.held / stages);
@@ -376,7 +376,7 @@ std::vector<int> first_of_each_place(const core::MeshPlan& mesh) {
 JobPlan plan_job(recipe::Recipe recipe, int world_size, const nn::Factories& models,
                  std::vector<int> ranks) {
   recipe.parallel.balance = "parameters";  // the other one needs a run
-  recipe.offload.reset();                  // all of it counts, wherever it lies
+  recipe.offload.reset();                  // offloaded state counts too
   if (recipe.batch.is_automatic()) {
     throw core::RecipeError("/batch/per_device", R"("auto" is found when training begins)",
                             "use a number: --set batch.per_device=N");

@@ -46,11 +46,11 @@ struct JobPlan {
   core::MeshPlan mesh;
   recipe::BatchPlan batch;
   double idle_share = 0;             // pipeline bubble
-  std::vector<RankPlan> ranks = {};  // as asked for
+  std::vector<RankPlan> ranks = {};  // as requested
 };
 
-// Plans `ranks` of `world_size`; by default the first rank of each pipeline place. Throws
-// core::RecipeError where the recipe cannot be laid out so.
+// Plans `ranks` of `world_size`; by default the first rank of each pipeline stage. Throws
+// core::RecipeError if the recipe cannot be laid out.
 JobPlan plan_job(recipe::Recipe recipe, int world_size, const nn::Factories& models,
                  std::vector<int> ranks = {});
 

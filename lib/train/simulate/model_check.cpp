@@ -25,7 +25,7 @@
 namespace scaletrain::train {
 namespace {
 
-// The recipe as a CPU without its devices and its memory can look at it.
+// Returns the recipe without devices and offload, so that any CPU can examine it.
 recipe::Recipe without_devices(recipe::Recipe recipe) {
   recipe.parallel.balance = "parameters";  // the other one needs a run
   recipe.offload.reset();

@@ -7,11 +7,11 @@
 
 namespace scaletrain::train {
 
-// Builds the model of `recipe` as rank 0 of `world_size` ranks has it, with blank weights on the
-// CPU, and everything that a run makes of it, without data (but the card of training tokens at a
-// URL) and other ranks. Throws what such a run would throw, core::RecipeError: model.freeze,
-// optimizer.groups, recompute.match or precision.keep that name nothing, fp8 without a layer to
-// multiply, muon without a matrix, a layout or a loss that the model does not take.
+// Checks a recipe by building its model as rank 0 of `world_size` ranks would, with blank weights
+// on the CPU, and the parts of a run that depend on it, without other ranks or data (except the
+// card of training tokens at a URL). Throws the errors of such a run as core::RecipeError: patterns
+// of model.freeze, optimizer.groups, recompute.match or precision.keep without a match, fp8 without
+// a suitable layer, muon without a matrix, a layout or a loss that the model does not support.
 void check_model(recipe::Recipe recipe, int world_size, const nn::Factories& models);
 
 }  // namespace scaletrain::train

@@ -25,7 +25,7 @@ bool runs(const PartOf& of, std::size_t unit) {
 // Returns the number of reduce-scatters of `block`'s gradients in a step.
 std::int64_t scatters_of(const FlatPlan& block, ShardLevel level, const PartOf& of) {
   if (level == ShardLevel::kOptimizer) return 1;
-  // Stages that share it each exchange it behind a backward of theirs.
+  // Each stage that shares it exchanges it after one of its backwards.
   const auto stages = std::ranges::count_if(of.stages, [&block](const auto& stage) {
     return std::ranges::any_of(block.units, [&stage](std::size_t unit) {
       return stage.first <= unit && unit < stage.second;

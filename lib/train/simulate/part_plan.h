@@ -16,11 +16,10 @@
 
 namespace scaletrain::train {
 
-// A rank's place in the sharding group and in the pipeline.
+// Position of a rank in the sharding group and in the pipeline.
 struct PartOf {
-  int ranks = 1, place = 0;  // size of the shard group, this rank's place in it
-  // The units that it runs from the first to the one behind the last, by stage; all as one stage
-  // without a pipeline.
+  int ranks = 1, place = 0;  // size of the sharding group; this rank's position in it
+  // By stage, the first unit and the one after the last; a single stage without a pipeline.
   std::vector<std::pair<std::size_t, std::size_t>> stages = {};
   bool is_of_pipeline = false;
   std::int64_t micros = 1;  // micro-batches of a step
@@ -45,7 +44,7 @@ struct PartPlan {
 PartPlan plan_parts(const std::vector<units::NamedParameter>& parameters,
                     const parallel::ShardingOptions& sharding, const PartOf& of);
 
-// `parameter` with so many elements and no memory.
+// Returns `parameter` with this number of elements and without memory.
 units::NamedParameter without_memory(const units::NamedParameter& parameter, at::IntArrayRef shape);
 
 }  // namespace scaletrain::train

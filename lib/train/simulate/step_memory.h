@@ -14,9 +14,9 @@ struct StepMemoryUse {
   bool was_replayed = false;  // false: measured in a step of the recipe's own micro-batch
 };
 
-// Takes a few steps with an eighth and a quarter of the micro-batch, at least 4 samples. If their
-// allocations do not predict the recipe's own micro-batch, takes steps with that. Needs the memory
-// of the rank's state. Throws what FakeRank does.
+// Runs a few steps with an eighth and a quarter of the micro-batch, at least 4 samples. If their
+// allocations do not predict the recipe's micro-batch, it runs steps of that size. Needs the memory
+// of the rank's state. Throws the errors of FakeRank.
 StepMemoryUse predict_step_memory(const recipe::Recipe& recipe, const dist::FakeJob& job,
                                   const nn::Factories& models);
 

@@ -25,15 +25,15 @@ using core::Axis;
 using dist::FakeKind;
 
 constexpr std::int64_t kFewTokens = 8;
-// Units at each end that stand for themselves: tokens that are divided are joined behind the last
-// but one, and a loss of a model's own is made there.
+// Units at each end that are measured individually: divided tokens are joined before the last unit,
+// and a custom loss is computed there.
 constexpr std::size_t kEnds = 2;
 constexpr std::int64_t kFewSamples = 2;  // BatchNorm needs two values of a channel
 
-// A unit that stands for those behind it which are like it; numbers in the model.
+// A unit that represents later units like it; unit numbers in the model.
 struct Kind {
   std::size_t unit = 0;
-  std::vector<std::size_t> alike;  // it, and those behind it
+  std::vector<std::size_t> alike;  // this unit and the later ones
 };
 
 // The shapes of its tensors, which no other kind of units has.
@@ -52,12 +52,12 @@ std::vector<std::int64_t> shape_of(const units::Unit& unit, nn::Model& model) {
   return shape;
 }
 
-// Units one behind the other are alike that have the same shapes, and all run again or none does.
+// Consecutive units are alike if they have the same shapes and the same activation checkpointing.
 std::vector<Kind> kinds_of(const std::vector<units::Unit>& units, nn::Model& model,
                            const std::vector<bool>& again) {
   std::vector<Kind> kinds;
   std::vector<std::int64_t> last;
-  std::map<bool, std::size_t> known;  // kinds of these shapes, by whether they run again
+  std::map<bool, std::size_t> known;  // kinds of these shapes, by activation checkpointing
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     std::vector<std::int64_t> shape = shape_of(units[unit], model);
     const bool is_end = unit <= kEnds || unit + kEnds >= units.size();
@@ -75,9 +75,9 @@ struct Size {
   std::int64_t samples = 1, tokens = 1;
 };
 
-// The sizes to measure at, so that what is linear in the samples and, in each of them, quadratic in
-// the tokens is known at any; `whole` alone where that is small. With one sample kernels go ways of
-// their own, so that several stand for several.
+// Returns the sizes to measure. Costs are linear in the samples and quadratic in the tokens of a
+// sample, so a few small sizes predict any size; a small `whole` is measured itself. Kernels behave
+// differently for a single sample, so several samples are used.
 std::vector<Size> sizes_to_measure(const Size& whole, bool has_tokens, std::int64_t ranks) {
   const std::int64_t few = (kFewTokens + ranks - 1) / ranks * ranks;
   if (has_tokens && whole.tokens >= 3 * few) {
@@ -88,7 +88,7 @@ std::vector<Size> sizes_to_measure(const Size& whole, bool has_tokens, std::int6
   return {{kFewSamples, whole.tokens}, {2 * kFewSamples, whole.tokens}};
 }
 
-// `at[i]` was measured at `sizes[i]`; what it is at `whole`.
+// `at[i]` was measured at `sizes[i]`; returns the prediction for `whole`.
 double value_at(const Size& whole, const std::vector<Size>& sizes, const std::vector<double>& at) {
   if (sizes.size() == 1) return at[0];
   const double samples = static_cast<double>(whole.samples) / static_cast<double>(sizes[0].samples);
@@ -110,13 +110,13 @@ class OneBatch : public engine::MicroBatches {
   task::Example example_;
 };
 
-// Attributes collectives to units: to the one that runs, and in backward to the one whose output's
+// Attributes collectives to units: to the running unit, and in backward to the unit whose output
 // gradient came last.
 class Attribution {
  public:
   explicit Attribution(dist::FakeNetwork& network) : network_(network) {}
 
-  // `unit` that says so when it runs.
+  // Returns `unit` with a hook that reports its number when it runs.
   units::Unit of(units::Unit unit, std::size_t number) {
     unit.run = [this, number, run = std::move(unit.run)](units::Flow input,
                                                          const units::Context& context) {
@@ -279,7 +279,7 @@ class Profiler {
     return engine::within_budget(costs, *recipe_.recompute->budget_mb * kBytesOfMegabyte);
   }
 
-  // Measures the collectives of these kinds in the group of `ranks`.
+  // Measures these kinds of collectives in the group of `ranks`.
   void measure_exchanges(
       std::vector<UnitProfile>& profiles, const std::vector<bool>& again,
       const std::vector<int>& ranks, std::vector<UnitExchange> UnitProfile::*exchanges,
@@ -335,7 +335,7 @@ class Profiler {
   bool has_tokens_;
   Size whole_;
   std::vector<Size> sizes_;
-  parallel::DataParallel placement_;  // never started: nothing of it is exchanged
+  parallel::DataParallel placement_;  // never started, so it communicates nothing
 };
 
 }  // namespace

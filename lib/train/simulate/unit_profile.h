@@ -47,9 +47,9 @@ struct StepFlops {
   }
 };
 
-// One for each unit of `learner`'s model, in their order; experts that ranks share are divided, and
-// get as many tokens on each. `mesh` is one of `network`. `samples`: of
-// a micro-batch. Throws core::RecipeError, and what running the model does.
+// Returns a profile of each unit of `learner`'s model, in order. Experts that ranks share are
+// divided, with equally many tokens each. `mesh` belongs to `network`. `samples`: samples of a
+// micro-batch. Throws core::RecipeError and the errors of the model.
 std::vector<UnitProfile> profile_units(const recipe::Recipe& recipe, Learner& learner,
                                        dist::Mesh& mesh, dist::FakeNetwork& network,
                                        std::int64_t samples);

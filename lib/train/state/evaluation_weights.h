@@ -1,4 +1,4 @@
-// Weights that evaluation and saved models use in place of the trained ones.
+// Weights of evaluation and saved models that differ from the training weights.
 #pragma once
 
 #include "lib/optim/mean.h"
@@ -7,8 +7,9 @@
 
 namespace scaletrain::train {
 
-// Returns tensors by name, new ones or the run's own: the mean of the buffers over the
-// data-parallel ranks, and the evaluation weights of an optimizer that has such. Collective.
+// Returns tensors by name: the mean of the buffers over the data-parallel ranks, and the evaluation
+// weights of the optimizer if it has any (schedule-free). Tensors are new or the run's own.
+// Collective.
 NamedTensors evaluated_tensors(const Run& run);
 
 // Swaps averaged weights into the model while it exists.

@@ -66,7 +66,7 @@ void warn_of_lost_state(const Run& run, const std::string& why) {
              why);
 }
 
-// True on all ranks of a sharded model if any has state of its own.
+// True on all ranks of a sharded model if any rank has state of its own.
 bool has_rows(const Run& run) {
   const std::optional<recipe::Compress>& compress = run.recipe.compress;
   const bool keeps_errors =
@@ -121,8 +121,8 @@ void add_received_parts(const Run& run, checkpoint::Contents& contents) {
   }
 }
 
-// Gathers the state of all ranks, [ranks, ...], in rank 0's CPU memory, tensor by tensor: together
-// they are many times the model.
+// Gathers the state of all ranks, [ranks, ...], in rank 0's CPU memory, one tensor at a time, since
+// all of it is many times the model.
 NamedTensors gather_rank_state(Run& run) {
   const local_sgd::ReplicaStates& states = run.replicas->states();
   const auto gather = states.empty() ? gather_ranks : gather_of_replicas;

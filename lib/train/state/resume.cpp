@@ -33,7 +33,7 @@ void forget_best(format::TrainState& state) {
   state.best_metric = none.best_metric;
 }
 
-// Keeps the best checkpoints so far that are in `folder`, `most` of them.
+// Keeps, of the best checkpoints so far, up to `most` that are in `folder`.
 void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t most) {
   std::vector<format::RankedStep> ranked = std::exchange(run.state.best_steps, {});
   if (run.state.best_step < 0) return;
@@ -47,7 +47,7 @@ void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t mo
     return forget_best(run.state);
   }
   if (most == 0) return;
-  // An earlier version, or a run that kept none, did not list it.
+  // An earlier version did not store the list, nor did a run that kept no best checkpoint.
   if (ranked.empty() || ranked.front().step != run.state.best_step) {
     ranked.insert(ranked.begin(), {run.state.best_step, run.state.best_metric});
   }
@@ -77,8 +77,8 @@ bool rank_0_finds(const Run& run, bool found, const char* what) {
   return run.group->broadcast_text(found ? "yes" : "no", 0, what) == "yes";
 }
 
-// Sets run.is_saved, and keeps the best checkpoints that are in the run's folder: none if that is
-// another folder, or if the run kept none before.
+// Sets run.is_saved, and keeps the best checkpoints that are in the run's folder; none for another
+// folder, or if the run kept none before.
 void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
   const std::filesystem::path folder = run.checkpoints();
   std::error_code ignored;
@@ -88,8 +88,8 @@ void look_into_folder(Run& run, const std::filesystem::path& checkpoint) {
   keep_best_of(run, folder, run.recipe.checkpoint.keep_best);
 }
 
-// True if `checkpoint` has the outer optimizer's state; a run that all-reduced gradients in each
-// step saved none.
+// True if `checkpoint` has the state of the outer optimizer; a run with gradient all-reduce in each
+// step has none.
 bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
   if (!run.replicas->traits().has_outer_optimizer) return false;
   bool found = false;
@@ -105,8 +105,8 @@ bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
   return rank_0_finds(run, found, "the outer weights");
 }
 
-// The name by which rank 0 finds the mean in `checkpoint`; "": it is not there. The first of
-// several decays that was changed goes on from what was the first.
+// Returns the name by which rank 0 finds the average in `checkpoint`; "" if it is absent. If the
+// first of several decays was changed, it continues from the first one of the checkpoint.
 std::string name_in(const optim::MeanPlan& plan, const std::filesystem::path& checkpoint) {
   std::vector<std::string> names{plan.name};
   if (plan.decay) names.insert(names.begin(), fmt::format("ema:{}", *plan.decay));

@@ -26,7 +26,7 @@ std::string new_token() {
                      ::getpid());
 }
 
-// A file that rank 0 makes in the run's folder while the others look for it.
+// Probe file that rank 0 makes in the run's folder and the other ranks look for.
 class Probe {
  public:
   Probe(const Run& run, const std::string& token)

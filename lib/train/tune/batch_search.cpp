@@ -23,8 +23,8 @@ namespace {
 
 constexpr double kBytesOfMb = 1e6;
 
-// `recipe` on one rank, which has all of the model then: two micro-steps of `samples` where it has
-// more than one, since the second one's gradients are added to the first one's.
+// Returns `recipe` for a trial on one rank with the full model: two micro-steps of `samples` if it
+// accumulates, since the second one's gradients are added to the first one's.
 recipe::Recipe trial_of(recipe::Recipe recipe, std::int64_t samples, int readers) {
   const std::int64_t micro_steps = *recipe.batch.global / (samples * readers);
   recipe.batch = {.per_device = samples,
@@ -36,7 +36,7 @@ recipe::Recipe trial_of(recipe::Recipe recipe, std::int64_t samples, int readers
   recipe.data.val.reset();
   recipe.data.test.reset();
   recipe.data.extra.clear();
-  recipe.parallel = {};  // a model of which ranks have parts needs less than this says
+  recipe.parallel = {};  // a sharded model needs less memory than the trial
   return recipe;
 }
 

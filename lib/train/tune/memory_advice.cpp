@@ -27,7 +27,7 @@ struct Change {
   std::string text;  // text of the recipe change
 };
 
-// Half of the micro-batch: half of what is computed of it.
+// Half of the micro-batch needs half of the activations.
 void add_smaller_batch(const recipe::Recipe& recipe, const recipe::BatchPlan& plan,
                        const StepMemory& memory, std::vector<Change>& changes) {
   if (plan.per_device % 2 != 0) return;
@@ -39,7 +39,7 @@ void add_smaller_batch(const recipe::Recipe& recipe, const recipe::BatchPlan& pl
       {memory.activations / 2, fmt::format(R"("batch": {{"per_device": {}, {}}})", half, how)});
 }
 
-// All units but the last two keep nothing but their input, which is small beside the rest.
+// All units except the last two keep only their inputs, which are comparatively small.
 void add_recompute(const recipe::Recipe& recipe, const StepMemory& memory,
                    std::vector<Change>& changes) {
   if (recipe.recompute && recipe.recompute->units == "all") return;
@@ -48,7 +48,7 @@ void add_recompute(const recipe::Recipe& recipe, const StepMemory& memory,
   changes.push_back({memory.activations / units * (units - 2), R"("recompute": "all")"});
 }
 
-// The logits and what their loss keeps of them, in floats.
+// The logits and the tensors that their loss keeps, in fp32.
 void add_chunks(const recipe::Recipe& recipe, const recipe::BatchPlan& plan,
                 std::vector<Change>& changes) {
   if (!recipe::reads_tokens(recipe.model) || recipe.loss.chunk > 0) return;

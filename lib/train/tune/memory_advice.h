@@ -28,8 +28,8 @@ StepMemory step_memory(const Run& run, const units::MemoryUse& first);
 // "parameters 1.2 MB, gradients 1.2 MB, optimizer 2.4 MB, activations 340.0 MB".
 std::string memory_text(const StepMemory& memory);
 
-// One line for each change, that which saves most first: "170.0 MB: "batch": {...}". Empty where
-// the recipe has all of them.
+// Returns one line for each possible change, the one that saves most first: "170.0 MB: "batch":
+// {...}". Empty if the recipe has all of them.
 std::vector<std::string> memory_advice(const recipe::Recipe& recipe, const recipe::BatchPlan& plan,
                                        const StepMemory& memory);
 

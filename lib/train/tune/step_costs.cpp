@@ -26,7 +26,7 @@ recipe::Recipe grown(recipe::Recipe recipe) {
   return recipe;
 }
 
-// A run that takes steps and does nothing else.
+// Takes training steps and nothing else.
 class Stepper {
  public:
   Stepper(recipe::Recipe recipe, const core::WorkerEnv& env, const nn::Factories& models,

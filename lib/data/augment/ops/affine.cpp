@@ -18,7 +18,8 @@ std::int64_t to_fixed(double value) {
   return static_cast<std::int64_t>(std::floor(value * kOne + 0.5));
 }
 
-// The range of x in 0..width-1 with 0 <= start + x * step < limit: what needs no check of its own.
+// Returns the range of x in 0..width-1 with 0 <= start + x * step < limit, which needs no bounds
+// check.
 Range inside(std::int64_t start, std::int64_t step, std::int64_t limit, std::int64_t width) {
   if (step == 0) return {0, start >= 0 && start < limit ? width : 0};
   if (step < 0) {  // mirrors the range
@@ -43,8 +44,8 @@ struct Place {
   std::int64_t x, y;  // fixed point
 };
 
-// Four bytes are copied for three, the last of which the next pixel overwrites, but where that
-// would leave the image.
+// Copies four bytes for three; the next pixel overwrites the last one, except at the end of the
+// image.
 void nearest_run(const Image& image, Place place, Place step, std::int64_t count,
                  std::uint8_t* out) {
   const std::int64_t row_bytes = image.width * kChannels;
@@ -64,7 +65,7 @@ void nearest_run(const Image& image, Place place, Place step, std::int64_t count
   }
 }
 
-// A step along the row is one pixel to the right.
+// Copies a run for a map whose step along the row is one pixel to the right.
 void straight_run(const Image& image, Place place, Place /*step*/, std::int64_t count,
                   std::uint8_t* out) {
   std::memcpy(out, image.row(place.y >> kPlaceBits) + (place.x >> kPlaceBits) * kChannels,
@@ -75,7 +76,7 @@ void bilinear_run(const Image& image, Place place, Place step, std::int64_t coun
                   std::uint8_t* out) {
   const std::int64_t row_bytes = image.width * kChannels;
   for (std::int64_t i = 0; i < count; ++i, out += kChannels) {
-    // Between the middles of pixels; at the edge a pixel is its own neighbour.
+    // Relative to pixel centres; at the edge a pixel is its own neighbour.
     const std::int64_t x = place.x - kOne / 2, y = place.y - kOne / 2;
     const std::int64_t column = x >> kPlaceBits, row = y >> kPlaceBits;
     const auto right = static_cast<std::int32_t>(x >> (kPlaceBits - 8) & 0xff);

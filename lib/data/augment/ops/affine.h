@@ -1,7 +1,7 @@
-// Affine transforms of an image (rotation, shear, translation); its size stays.
+// Affine transforms of an image (rotation, shear, translation); the size does not change.
 //
-// Nearest: to the last bit Pillow's Image.transform(AFFINE), which works in 16-bit fixed point.
-// Bilinear: Pillow's too, but weights have 8 bits; values differ by 2 at most.
+// Nearest sampling is bit for bit as Pillow's Image.transform(AFFINE), in 16-bit fixed point.
+// Bilinear sampling follows Pillow with 8-bit weights; values differ by at most 2.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ enum class Sampling { kNearest, kBilinear };
 
 using Colour = std::array<std::uint8_t, kChannels>;
 
-// Places outside the image become `fill`.
+// Positions outside the image become `fill`.
 void apply_affine(const Affine& affine, Sampling sampling, const Colour& fill, Image& image,
                   Scratch& scratch);
 
-// Counter-clockwise about the middle, as Pillow's Image.rotate.
+// Rotation counter-clockwise about the centre, as Pillow's Image.rotate.
 Affine rotation(double degrees, std::int64_t width, std::int64_t height);
 
 }  // namespace scaletrain::data

@@ -15,7 +15,7 @@ constexpr int kWeightBits = 14;  // fraction bits of a fixed-point weight
 constexpr int kBetween = 6;      // fraction bits of a value between the two passes
 constexpr std::int32_t kWhole = 1 << kWeightBits;
 
-// Half of a symmetric kernel from its middle on; the whole adds up to kWhole.
+// Returns half of a symmetric kernel, from its centre; the full kernel sums to kWhole.
 std::vector<std::int32_t> half_kernel(std::int64_t radius, double sigma) {
   std::vector<double> exact;
   double total = 0;
@@ -34,8 +34,8 @@ std::vector<std::int32_t> half_kernel(std::int64_t radius, double sigma) {
   return weights;
 }
 
-// out[i] = middle[i] * w0 + sum over k of w_k * (in `stride` * k before and behind), with `shift`
-// bits dropped. In and Out: bytes or values between the passes.
+// out[i] = centre[i] * w0 + sum over k of w_k * (inputs at distance `stride` * k on both sides),
+// with `shift` bits dropped. In and Out: bytes, or values between the two passes.
 template <class In, class Out>
 inline void blur_line(const In* middle, std::int64_t stride, const std::int32_t* weights,
                       std::int64_t radius, int shift, Out* out, std::int64_t count) {
@@ -65,7 +65,7 @@ SCALETRAIN_CLONES void blur_rows(const std::uint16_t* middle, std::int64_t strid
   blur_line(middle, stride, weights, radius, kWeightBits + kBetween, out, count);
 }
 
-// Index `i` of 0..size-1, mirrored at both ends without repeating the edge.
+// Mirrors index `i` into 0..size-1 at both ends, without repeating the edge.
 std::int64_t mirrored(std::int64_t i, std::int64_t size) {
   if (i < 0) i = -i;
   return i < size ? i : 2 * (size - 1) - i;
@@ -77,8 +77,8 @@ void gaussian_blur(std::int64_t kernel_size, double sigma, Image& image, Scratch
   const std::int64_t radius = std::min({kernel_size / 2, image.width - 1, image.height - 1});
   if (radius < 1) return;
   const std::vector<std::int32_t> weights = half_kernel(radius, sigma);
-  // Down the columns of the image with mirrored rows above and below, into one row with room at
-  // both ends for its mirrored pixels; then along that row.
+  // First pass down the columns, with mirrored rows above and below, into a row with room for
+  // mirrored pixels at both ends; second pass along that row.
   const std::int64_t row_bytes = image.width * kChannels;
   const std::int64_t above = radius * row_bytes, room = radius * kChannels;
   scratch.bytes.resize(static_cast<std::size_t>(above * 2 + row_bytes * image.height));

@@ -1,5 +1,5 @@
-// Gaussian blur, separable, in 16-bit fixed point; beyond the edge the image is mirrored, as in
-// torchvision's gaussian_blur, from which values differ by 1 at most.
+// Gaussian blur, separable, in 16-bit fixed point. The image is mirrored at its edges as in
+// torchvision's gaussian_blur; values differ from it by at most 1.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace scaletrain::data {
 
-// `kernel_size` is odd; a kernel that reaches over the image is cut to it.
+// `kernel_size` is odd; a kernel larger than the image is shortened.
 void gaussian_blur(std::int64_t kernel_size, double sigma, Image& image, Scratch& scratch);
 
 }  // namespace scaletrain::data

@@ -16,7 +16,7 @@ SCALETRAIN_CLONES void luma_row(const std::uint8_t* in, std::uint8_t* out, std::
 }
 
 SCALETRAIN_CLONES std::int64_t sum_of(const std::uint8_t* values, std::int64_t count) {
-  constexpr std::int64_t kBlock = 1 << 16;  // whose sum has 24 bits
+  constexpr std::int64_t kBlock = 1 << 16;  // pixels whose sum fits in 24 bits
   std::int64_t sum = 0;
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
     std::uint32_t part = 0;
@@ -26,7 +26,7 @@ SCALETRAIN_CLONES std::int64_t sum_of(const std::uint8_t* values, std::int64_t c
   return sum;
 }
 
-// With the module's -ffp-contract=off no clone rounds otherwise than another.
+// The module is compiled with -ffp-contract=off, so that all clones round alike.
 SCALETRAIN_CLONES void blend_with_grey(const std::uint8_t* grey, float alpha, std::uint8_t* pixels,
                                        std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -38,7 +38,7 @@ SCALETRAIN_CLONES void blend_with_grey(const std::uint8_t* grey, float alpha, st
 
 std::int64_t pixel_count(const Image& image) { return image.width * image.height; }
 
-// Hue, saturation and value of 0..255 each.
+// Hue, saturation and value, 0..255 each.
 struct Hsv {
   std::uint8_t hue, saturation, value;
 };
@@ -92,7 +92,7 @@ void from_hsv(const Hsv& hsv, std::uint8_t* pixel) {
   std::copy_n(&colours[sector % 6][0], kChannels, pixel);
 }
 
-// The 3 x 3 mean with the middle counted five times, of a row between two others, less its first
+// 3 x 3 mean with the centre counted five times, for a row between two others, without its first
 // and last pixel. (2 s + 13) / 26 is s / 13 rounded.
 SCALETRAIN_CLONES void sharpen_row(const std::uint8_t* above, const std::uint8_t* in,
                                    const std::uint8_t* below, float alpha, std::uint8_t* out,
@@ -101,7 +101,7 @@ SCALETRAIN_CLONES void sharpen_row(const std::uint8_t* above, const std::uint8_t
     const auto sum =
         static_cast<std::uint16_t>(above[i - 3] + above[i] + above[i + 3] + in[i - 3] + 5 * in[i] +
                                    in[i + 3] + below[i - 3] + below[i] + below[i + 3]);
-    const auto twice = static_cast<std::uint16_t>(2 * sum + 13);  // 16 bits divide fastest
+    const auto twice = static_cast<std::uint16_t>(2 * sum + 13);  // 16-bit division is fastest
     const auto smooth = static_cast<std::uint8_t>(twice / 26);
     out[i] = blend(smooth, in[i], alpha);
   }
@@ -143,7 +143,7 @@ void turn_hue(double turns, Image& image) {
 }
 
 void change_sharpness(double factor, Image& image, Scratch& scratch) {
-  if (image.width < 3 || image.height < 3) return;  // all of it is edge
+  if (image.width < 3 || image.height < 3) return;  // every pixel is at the edge
   Image& out = scratch.image;
   out.reshape(image.width, image.height);
   const std::int64_t row_bytes = image.width * kChannels;

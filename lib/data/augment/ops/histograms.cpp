@@ -37,7 +37,7 @@ struct Extremes {
   std::array<std::uint8_t, kChannels> low{255, 255, 255}, high{};
 };
 
-// Minimum and maximum of each channel. Three vector registers hold 32 pixels, so that a byte
+// Minimum and maximum of each channel. Three vector registers hold 32 pixels, so that each byte
 // position always has the same channel.
 SCALETRAIN_CLONES Extremes extremes(const std::uint8_t* values, std::size_t count) {
   using Bytes32 = std::uint8_t __attribute__((vector_size(32)));
@@ -76,7 +76,8 @@ Table stretching(std::uint8_t low, std::uint8_t high) {
 }
 
 std::array<Histogram, kChannels> histograms(const Image& image) {
-  // Neighbours are often equal: counting them in turn avoids waiting for the count before.
+  // Neighbours are often equal: alternating between counters avoids waiting for the previous
+  // increment.
   std::array<std::array<std::uint32_t, 256>, std::size_t{2} * kChannels> counts{};
   const std::uint8_t* in = image.pixels.data();
   const std::uint8_t* const end = in + image.pixels.size();

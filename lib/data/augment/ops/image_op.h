@@ -1,5 +1,4 @@
-// The image operations that AutoAugment, RandAugment and TrivialAugment choose from, with one value
-// each.
+// Image operations of AutoAugment, RandAugment and TrivialAugment, with one value each.
 #pragma once
 
 #include <optional>
@@ -13,24 +12,24 @@ namespace scaletrain::data {
 
 enum class ImageOp {
   kIdentity,
-  kShearX,        // x taken from x + value y
-  kShearY,        // y taken from y + value x
-  kTranslateX,    // `value` pixels to the right
-  kTranslateY,    // `value` pixels down
+  kShearX,        // shear: x is read from x + value y
+  kShearY,        // shear: y is read from y + value x
+  kTranslateX,    // shift by `value` pixels to the right
+  kTranslateY,    // shift by `value` pixels down
   kRotate,        // `value` degrees counter-clockwise
-  kBrightness,    // times `value`
+  kBrightness,    // brightness times `value`
   kColor,         // saturation times `value`
-  kContrast,      // times `value`
-  kSharpness,     // times `value`
-  kPosterize,     // `value` bits are kept
-  kSolarize,      // inverted from `value` on
-  kSolarizeAdd,   // `value` added below 128
-  kAutoContrast,  // without a value, as the rest
+  kContrast,      // contrast times `value`
+  kSharpness,     // sharpness times `value`
+  kPosterize,     // keeps `value` bits
+  kSolarize,      // inverts values from `value` on
+  kSolarizeAdd,   // adds `value` to values below 128
+  kAutoContrast,  // no value, like the following ones
   kEqualize,
   kInvert,
 };
 
-// "shear_x" and so on; nullopt for no such name.
+// Returns the operation named "shear_x" and so on; nullopt for other names.
 std::optional<ImageOp> image_op_named(std::string_view name);
 
 // Interpolation and fill colour of the operations that move pixels.

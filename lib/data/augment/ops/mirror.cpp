@@ -11,8 +11,8 @@ namespace {
 using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
 constexpr std::int64_t kPixelsAtOnce = 5;  // fit into 16 bytes
 
-// Five pixels at a time from the left go to the right. A store has one byte too many in front,
-// which the next store overwrites; near the edges single pixels are copied.
+// Copies five pixels at a time from the left to the right. A store writes one byte too many, which
+// the next store overwrites; near the edges pixels are copied one by one.
 SCALETRAIN_CLONES void mirror_row(const std::uint8_t* in, std::uint8_t* out, std::int64_t width) {
   std::int64_t x = 0;
   for (; x + kPixelsAtOnce < width; x += kPixelsAtOnce) {

@@ -1,4 +1,4 @@
-// Left and right swapped.
+// Horizontal flip.
 #pragma once
 
 #include "lib/data/augment/ops/scratch.h"

@@ -9,13 +9,13 @@
 namespace scaletrain::data {
 namespace {
 
-// With the module's -ffp-contract=off no clone rounds otherwise than another.
+// The module is compiled with -ffp-contract=off, so that all clones round alike.
 SCALETRAIN_CLONES void blend_all(std::uint8_t base, float alpha, std::uint8_t* values,
                                  std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) values[i] = blend(base, values[i], alpha);
 }
 
-// Inverts what is above `last`.
+// Inverts values above `last`.
 SCALETRAIN_CLONES void invert_above(std::uint8_t last, std::uint8_t* values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint8_t value = values[i];

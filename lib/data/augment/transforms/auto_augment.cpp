@@ -1,5 +1,5 @@
-// Two operations of one of the 25 pairs that were learned on ImageNet (Cubuk et al., AutoAugment,
-// 2018, table 9; torchvision's AutoAugment with its ImageNet policy).
+// AutoAugment: applies two operations, one of 25 pairs that were learned on ImageNet (Cubuk et al.,
+// AutoAugment, 2018, table 9; torchvision's AutoAugment with its ImageNet policy).
 #include "lib/core/distributions.h"
 #include "lib/data/augment/auto_augment_policy.h"
 #include "lib/data/augment/magnitudes.h"

@@ -1,5 +1,5 @@
-// The shorter side becomes `resize`, then the centre is cut out: what evaluation sees, without
-// chance (torchvision's Resize and CenterCrop).
+// Centre crop: the shorter side is resized to `resize`, then the centre is cropped, without
+// randomness, as in evaluation (torchvision's Resize and CenterCrop).
 #include "lib/data/augment/transform.h"
 #include "lib/data/image/filter_name.h"
 

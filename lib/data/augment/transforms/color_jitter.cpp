@@ -1,5 +1,5 @@
-// Brightness, contrast, saturation and hue changed at random, in a random order (torchvision's
-// ColorJitter on PIL images).
+// Color jitter: random changes of brightness, contrast, saturation and hue in a random order
+// (torchvision's ColorJitter on PIL images).
 #include <algorithm>
 #include <array>
 #include <utility>

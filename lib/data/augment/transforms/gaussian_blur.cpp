@@ -1,4 +1,5 @@
-// Blurred with a probability, by a random width (torchvision's GaussianBlur in a RandomApply).
+// Gaussian blur of a random width, applied with a probability (torchvision's GaussianBlur in a
+// RandomApply).
 #include "lib/core/distributions.h"
 #include "lib/data/augment/ops/blur.h"
 #include "lib/data/augment/transform.h"
@@ -30,7 +31,7 @@ class GaussianBlur : public Transform {
 
 std::unique_ptr<const Transform> make_gaussian_blur(const recipe::Component& config,
                                                     const recipe::Normalize& /*normalize*/) {
-  // An even size has no middle: the next odd one is taken.
+  // An even kernel size has no centre: the next odd size is used.
   return std::make_unique<GaussianBlur>(config.number("probability"),
                                         config.integer("kernel_size") | 1,
                                         config.number("sigma_min"), config.number("sigma_max"));

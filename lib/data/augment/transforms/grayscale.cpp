@@ -1,4 +1,4 @@
-// All colour taken away with a probability (torchvision's RandomGrayscale).
+// Random grayscale: removes all colour with a probability (torchvision's RandomGrayscale).
 #include "lib/core/distributions.h"
 #include "lib/data/augment/ops/colour.h"
 #include "lib/data/augment/transform.h"

@@ -1,5 +1,5 @@
-// A number of operations in a row, all of one magnitude (Cubuk et al., RandAugment, 2019;
-// torchvision's RandAugment).
+// RandAugment: several random operations in a row, all of one magnitude (Cubuk et al., RandAugment,
+// 2019; torchvision's RandAugment).
 #include "lib/core/distributions.h"
 #include "lib/data/augment/magnitudes.h"
 #include "lib/data/augment/sampling_name.h"

@@ -1,4 +1,5 @@
-// Zero padding on every side, then a crop of the image's size anywhere (torchvision's RandomCrop).
+// Random crop: zero padding on every side, then a crop of the image's size at a random place
+// (torchvision's RandomCrop).
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -1,9 +1,9 @@
-// A random box of the image overwritten (Zhong et al., Random Erasing Data Augmentation, 2017;
-// torchvision's and timm's RandomErasing).
+// Random erasing: overwrites a random box of the image (Zhong et al., Random Erasing Data
+// Augmentation, 2017; torchvision's and timm's RandomErasing).
 //
-// They erase after normalising, to 0 or to normal noise. Here the bytes that normalise to the
-// same are written: the mean's colour, off by half a step of a byte at most; or noise of the
-// recipe's mean and deviation, cut to 0..255.
+// The originals erase after normalization, to 0 or to normal noise. This transform writes the bytes
+// that are normalized to the same values: the mean colour, to within half a byte step, or noise
+// with the recipe's mean and deviation, clamped to 0..255.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Left and right swapped with a probability.
+// Random horizontal flip (torchvision's RandomHorizontalFlip).
 #include <utility>
 
 #include "lib/data/augment/ops/mirror.h"

@@ -1,5 +1,5 @@
-// A crop of random area and shape, resized to image_size (torchvision's RandomResizedCrop; Szegedy
-// et al., Going Deeper with Convolutions, 2014, section 6).
+// Random resized crop: a crop of random area and aspect ratio, resized to image_size (torchvision's
+// RandomResizedCrop; Szegedy et al., Going Deeper with Convolutions, 2014, section 6).
 #include <algorithm>
 #include <cmath>
 
@@ -16,13 +16,13 @@ struct Bounds {
   double scale_min, scale_max, ratio_min, ratio_max;
 };
 
-// A range of `size` somewhere in `whole`.
+// Returns a range of `size` at a random place of `whole`.
 Range anywhere(core::Philox& draws, std::int64_t size, std::int64_t whole) {
   return {static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(whole - size + 1))),
           size};
 }
 
-// The middle of the image, cut where its shape is out of bounds.
+// Returns a centre crop, with its aspect ratio limited to the bounds.
 Box central(const Bounds& bounds, std::int64_t width, std::int64_t height) {
   const double ratio = static_cast<double>(width) / static_cast<double>(height);
   std::int64_t w = width, h = height;

@@ -1,4 +1,4 @@
-// Bright values inverted with a probability (torchvision's RandomSolarize).
+// Random solarize: inverts bright values with a probability (torchvision's RandomSolarize).
 #include "lib/core/distributions.h"
 #include "lib/data/augment/ops/image_op.h"
 #include "lib/data/augment/transform.h"

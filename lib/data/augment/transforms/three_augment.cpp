@@ -1,6 +1,6 @@
-// One of grey, solarised and blurred, each as often (Touvron, Cord and Jegou, DeiT III, 2022,
-// section 3.2). The blur is a Gaussian of the width that DeiT III draws for Pillow's, which comes
-// near to one by box filters.
+// ThreeAugment: grayscale, solarize or Gaussian blur, each with the same probability (Touvron, Cord
+// and Jegou, DeiT III, 2022, section 3.2). DeiT III uses Pillow's GaussianBlur, which approximates
+// a Gaussian by box filters; this blur is an exact Gaussian with the same distribution of widths.
 #include "lib/core/distributions.h"
 #include "lib/data/augment/ops/blur.h"
 #include "lib/data/augment/ops/colour.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kThreshold = 128;
 constexpr double kSigmaMin = 0.1, kSigmaMax = 2.0;
-constexpr std::int64_t kKernel = 13;  // 3 times the largest width on either side
+constexpr std::int64_t kKernel = 13;  // 3 times the largest width on each side
 
 class ThreeAugment : public Transform {
  public:

@@ -1,5 +1,5 @@
-// One operation of any magnitude (Müller and Hutter, TrivialAugment, 2021; torchvision's
-// TrivialAugmentWide).
+// TrivialAugment: one random operation of a random magnitude (Müller and Hutter, TrivialAugment,
+// 2021; torchvision's TrivialAugmentWide).
 #include "lib/core/distributions.h"
 #include "lib/data/augment/magnitudes.h"
 #include "lib/data/augment/sampling_name.h"

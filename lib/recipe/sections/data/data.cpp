@@ -69,8 +69,8 @@ void check_eval_resize(const Data& data, const Node& tree, Problems& problems) {
       fmt::format("use {} as timm and torchvision do, or 0", data.image_size * 8 / 7));
 }
 
-// Output of a command, or a compressed file, is read from the front only; as a file of the cache it
-// is read anywhere.
+// The output of a command and compressed files can only be read from the front; a cached copy can
+// be read anywhere.
 void check_cache(const Data& data, const Node& tree, Problems& problems) {
   if (data.cache) return;
   const auto names = [&data](const auto& is_so) { return find_shard(data, is_so) != nullptr; };
@@ -88,7 +88,8 @@ void check_cache(const Data& data, const Node& tree, Problems& problems) {
   }
 }
 
-// Lanes share what a source is limited to, unless it is balanced, which is not divided into lanes.
+// The lanes divide a source's limited samples, except a balanced source, which is not divided into
+// lanes.
 void check_limit(const Source& source, const std::string& prefix, std::int64_t lanes,
                  const Node& tree, Problems& problems) {
   if (source.limit && *source.limit < lanes && !source.balanced) {
@@ -243,7 +244,7 @@ void check(const Data& data, const Node& tree, Problems& problems) {
   check_augment(data.train, data.image_size, tree, problems);
 }
 
-// Fewer in an epoch than in a step; with more ranks or accumulation a step takes more still.
+// An epoch has fewer samples than a step; more ranks or gradient accumulation make it worse.
 void check_epoch(const Data& data, std::int64_t batch, const Node& tree, Problems& problems) {
   const std::int64_t samples = data.samples_per_epoch;
   if (samples == 0 || samples >= batch) return;

@@ -190,7 +190,7 @@ void check(const Parallel& parallel, const Batch& batch, const Node& tree, Probl
                  R"("auto" does not find what a pipeline's stages hold)", "use a number");
     return;
   }
-  if (batch.global) return;  // how many micro-batches that makes the ranks decide
+  if (batch.global) return;  // the number of micro-batches depends on the ranks then
   const Unfit wrong = unfit(parallel, batch.accumulate.value_or(1));
   if (wrong.found.empty()) return;
   problems.add(written_at(tree, {"batch", "accumulate"}), "/batch/accumulate", wrong.found,
