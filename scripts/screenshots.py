@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/images: the report page, and what `watch` and `compare` print.
+"""Draws the pictures of docs/images: the report page, and what `watch`, `compare` and `lr-find` print.
 
-    scripts/screenshots.py                    trains two short runs on digits first (about a minute on 2 cores)
-    scripts/screenshots.py FOLDER RUN RUN     takes two runs, named as seen from FOLDER
+    scripts/screenshots.py             trains three short runs on digits first (some minutes on 2 cores)
+    scripts/screenshots.py FOLDER      keeps the runs in FOLDER, or takes those that it kept there
 
 Needs build/release/bin and Chromium. No picture is larger than 200 KB.
 """
@@ -37,16 +37,18 @@ def output(folder, *arguments):
 
 
 def demo_runs(folder):
-    """Two runs of a ResNet-18 that differ in their learning rate."""
+    """Two runs of a ResNet-18 that differ in their learning rate, and one that stops early and has mistakes to show."""
+    runs = ["runs/lr-0.001", "runs/lr-0.0003", "runs/early"]
+    if (folder / runs[-1]).exists():
+        return runs
     subprocess.run([sys.executable, ROOT / "scripts/make_digits.py", "digits"], cwd=folder, check=True)
     recipe = json.loads((ROOT / "recipes/digits_resnet18.json").read_text())
     recipe["data"]["train"]["limit"] = 640
+    recipe["log"] = {"images": True}
     (folder / "digits.json").write_text(json.dumps(recipe, indent=1))
-    runs = []
-    for rate in ("0.001", "0.0003"):
-        runs.append(f"runs/lr-{rate}")
-        output(folder, "launch", "--nproc", "2", "--set", f"optimizer.lr={rate}", "--set", f"output={runs[-1]}",
-               "digits.json")
+    for run, change in zip(runs, ("optimizer.lr=0.001", "optimizer.lr=0.0003", "epochs=3")):
+        output(folder, "launch", "--nproc", "2", "--set", change, "--set", f"output={run}", "digits.json")
+    output(folder, "eval", runs[-1], "--on", "test", "--predictions", f"{runs[-1]}/predictions-test.csv")
     return runs
 
 
@@ -79,20 +81,38 @@ def draw_report(browser, page, name, width, height, dark):
     save(name, browser.picture({"x": 0, "y": 0, "width": width, "height": height}))
 
 
+def draw_pictures(browser, page, name, width, height, dark=False):
+    """The sections of pictures and predictions, at most `height` pixels of them."""
+    browser.show(width, 900, dark)
+    browser.open(page.as_uri())
+    browser.frame()
+    top, bottom = (browser.evaluate(f"document.getElementById('{one}').getBoundingClientRect().{end} + scrollY")
+                   for one, end in (("pictures-section", "top"), ("predictions-section", "bottom")))
+    save(name, browser.picture({"x": 0, "y": top, "width": width, "height": min(bottom - top, height)}))
+
+
+def draw_all(work, temporary):
+    first, second, early = demo_runs(work)
+    compared, pictures = temporary / "report.html", temporary / "pictures.html"
+    output(work, "report", first, second, "-o", compared)
+    output(work, "report", early, "-o", pictures)
+    with Browser(temporary / "profile") as browser:
+        draw_report(browser, compared, "report.png", 1280, 1000, False)
+        draw_report(browser, compared, "report-narrow.png", 400, 900, True)
+        draw_pictures(browser, pictures, "report-pictures.png", 600, 1400)
+        for width in ("100", "60"):
+            draw_terminal(browser, temporary, work, f"watch-{width}", "watch", first, "--once", "--width", width,
+                          shown=("watch", first))
+        draw_terminal(browser, temporary, work, "compare", "compare", first, second)
+        draw_terminal(browser, temporary, work, "lr-find", "lr-find", "--nproc", "2", "--steps", "60", "digits.json")
+
+
 def main():
-    with tempfile.TemporaryDirectory(prefix="scaletrain-screenshots-") as temporary:
-        folder, runs = pathlib.Path(temporary), sys.argv[2:]
-        work = pathlib.Path(sys.argv[1]) if runs else folder
-        runs = runs or demo_runs(folder)
-        page = folder / "report.html"
-        output(work, "report", *runs, "-o", page)
-        with Browser(folder / "profile") as browser:
-            draw_report(browser, page, "report.png", 1280, 1000, False)
-            draw_report(browser, page, "report-narrow.png", 400, 900, True)
-            for width in ("100", "60"):
-                draw_terminal(browser, folder, work, f"watch-{width}", "watch", runs[0], "--once", "--width", width,
-                              shown=("watch", runs[0]))
-            draw_terminal(browser, folder, work, "compare", "compare", *runs)
+    with tempfile.TemporaryDirectory(prefix="scaletrain-screenshots-") as name:
+        temporary = pathlib.Path(name)
+        work = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else temporary / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        draw_all(work, temporary)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,12 @@ class TrackerServer:
     """Listens on 127.0.0.1. `fault` holds for each request from then on:
 
     None: answers; "error": status 500; "cut": closes within the answer, after the request took effect;
-    "latency": answers only when the server is closed.
+    "latency": answers after `latency_s`, or only when the server is closed if that is None.
     """
 
     def __init__(self, port=0):
         self.fault = None
+        self.latency_s = None
         self.experiments = {}  # {name: id}
         self.runs = {}         # {id: {"name", "experiment", "status", "tags", "params", "points"}}
         self.events = []       # bodies of POST /hook
@@ -88,8 +89,9 @@ class TrackerServer:
         self.runs[body["run_id"]]["status"] = body["status"]
         return 200, {}
 
-    def wait_for_close(self):
-        self._closed.wait()
+    def wait(self):
+        """Waits for the latency; True if the server was closed meanwhile."""
+        return self._closed.wait(self.latency_s)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -106,8 +108,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         tracker.requests += 1
         tracker.headers.append(dict(self.headers))
         fault = tracker.fault
-        if fault == "latency":
-            tracker.wait_for_close()
+        if fault == "latency" and tracker.wait():
             self.close_connection = True
             return
         status, answer = (500, {}) if fault == "error" else tracker.handle(self.path, body)
