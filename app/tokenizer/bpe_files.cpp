@@ -132,8 +132,11 @@ std::optional<std::string> configured_end(const fs::path& path) {
   const json fields = format::parse_object(read(config), config.string());
   const json end = fields.value("eos_token", json());
   if (end.is_string()) return end.get<std::string>();
-  if (end.is_object()) return end.value("content", "");
-  return std::nullopt;
+  if (!end.is_object()) return std::nullopt;
+  const json content = end.value("content", json());
+  if (content.is_string()) return content.get<std::string>();
+  throw core::DataError(config.string(), "/eos_token/content is no text",
+                        "take the model's own tokenizer_config.json");
 }
 
 std::uint32_t find_end(const fs::path& path, const std::string& asked, const Vocabulary& all) {
@@ -221,7 +224,8 @@ std::unique_ptr<Tokenizer> load_gpt2_files(const fs::path& vocabulary_path,
                   end_of_text);
 }
 
-Merges merges_of(const json& list) {
+Merges merges_of(const json& list, const fs::path& path) {
+  if (!list.is_array()) refuse(path, "/model/merges is no list");
   Merges merges;
   for (const json& one : list) {
     if (one.is_array()) {
@@ -290,7 +294,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(const fs::path& path,
     return make_bpe(path, std::move(steps),
                     {.vocabulary = vocabulary_of(model.at("vocab"), path, "/model/vocab"),
                      .added = std::move(added),
-                     .merges = merges_of(model.at("merges")),
+                     .merges = merges_of(model.at("merges"), path),
                      .options = options,
                      .blank_sign = blank_sign(normalizer, pre_tokenizer)},
                     end_of_text);

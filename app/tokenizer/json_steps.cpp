@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "app/tokenizer/utf8.h"
 #include "lib/core/error.h"
 
 namespace scaletrain::app {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::size_t kMostGrowth = 256;
 // Each step calls the next one; published tokenizers have fewer than 10.
 constexpr std::size_t kMostSteps = 64;
-constexpr std::size_t kMostCharacterBytes = 4;
 
 using nlohmann::json;
 
@@ -83,7 +83,9 @@ void add_split(const json& split, const std::string& place, Steps& steps) {
 
 void add_metaspace(const json& metaspace, const std::string& place, Steps& steps) {
   const std::string sign = metaspace.at("replacement");
-  if (sign.empty() || sign.size() > kMostCharacterBytes) refuse(place, metaspace);  // a character
+  // One character, as in Hugging Face's tokenizers: four blanks for each blank would make a text
+  // four times longer with each step.
+  if (sign.empty() || sign.size() != character_bytes(sign[0])) refuse(place, metaspace);
   const std::string scheme = metaspace.value(
       "prepend_scheme", metaspace.value("add_prefix_space", true) ? "always" : "never");
   add<Replace>(steps, Regex(" ", place), sign);

@@ -11,7 +11,7 @@
 namespace scaletrain::app {
 namespace {
 
-constexpr std::size_t kMessageBytes = 256;
+constexpr std::size_t kMessageBytes = 256, kShownBytes = 200;
 // Size of the compiled matcher's own stack, which grows with the state that an expression needs.
 constexpr std::size_t kFirstStackBytes = 32 << 10, kMostStackBytes = 64 << 20;
 
@@ -19,6 +19,11 @@ std::string message_of(int code) {
   std::array<PCRE2_UCHAR, kMessageBytes> text{};
   pcre2_get_error_message(code, text.data(), text.size());
   return reinterpret_cast<const char*>(text.data());
+}
+
+// The beginning of an expression: one of thousands of added tokens is no message.
+std::string shown(const std::string& pattern) {
+  return pattern.size() <= kShownBytes ? pattern : pattern.substr(0, kShownBytes) + "...";
 }
 
 // Reusable memory of a match, for one thread.
@@ -68,8 +73,8 @@ Regex::Regex(const std::string& pattern, const std::string& place) {
                     PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
   if (code == nullptr) {
     throw core::DataError(place,
-                          fmt::format("\"{}\" is no regular expression: {} at byte {}", pattern,
-                                      message_of(error), offset),
+                          fmt::format("\"{}\" is no regular expression: {} at byte {}",
+                                      shown(pattern), message_of(error), offset),
                           "only expressions that PCRE2 understands are supported");
   }
   code_ = std::make_unique<Code>(code);

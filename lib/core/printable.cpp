@@ -32,8 +32,18 @@ std::size_t character_size(std::string_view text) {
   return 0;
 }
 
-// A valid character: C0, DEL, or C1, which is 0xC2 and 0x80 to 0x9F.
+// True for U+202A to U+202E and U+2066 to U+2069, which show the text behind them in another order
+// (Boucher and Anderson, "Trojan Source", 2021).
+bool reorders(std::string_view character) {
+  if (!character.starts_with("\xe2\x80") && !character.starts_with("\xe2\x81")) return false;
+  const unsigned char last = byte_at(character, 2);
+  return byte_at(character, 1) == 0x80 ? is_between(last, 0xaa, 0xae)
+                                       : is_between(last, 0xa6, 0xa9);
+}
+
+// A valid character: C0, DEL, C1, which is 0xC2 and 0x80 to 0x9F, or one that reorders text.
 bool is_control(std::string_view character) {
+  if (reorders(character)) return true;
   const unsigned char first = byte_at(character, 0);
   return first < 0x20 || first == 0x7f || (first == 0xc2 && byte_at(character, 1) < 0xa0);
 }

@@ -6,9 +6,9 @@
 
 namespace scaletrain::core {
 
-// `text` on one line: newlines are written as \n, tabs as \t, and each byte of another control
-// character (U+0000 to U+001F, U+007F to U+009F) or of invalid UTF-8 as \xNN. Printable text stays
-// as it is, and so does a backslash: applied twice, it is the same as once.
+// `text` on one line: newlines are \n, tabs \t, and each byte of another control character (C0, C1,
+// DEL, and U+202A to 202E and U+2066 to 2069, which reorder text) or of invalid UTF-8 is \xNN.
+// Printable text stays as it is, and so does a backslash: applied twice, it is the same as once.
 std::string printable(std::string_view text);
 
 // As printable(), of text of several lines: newlines and tabs stay.

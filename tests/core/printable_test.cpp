@@ -32,6 +32,9 @@ TEST_CASE("text from data cannot change the terminal") {
            Row{"\xed\xa0\x80", "\\xed\\xa0\\x80"},          // a surrogate
            Row{"\xf4\x90\x80\x80", R"(\xf4\x90\x80\x80)"},  // U+110000
            Row{"\xff", "\\xff"},
+           Row{"\xe2\x80\xae\xe2\x81\xa6", R"(\xe2\x80\xae\xe2\x81\xa6)"},      // reorder the text
+           Row{"\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\xe2\x82\xaa",  // do not
+               "\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\xe2\x82\xaa"},
        }) {
     CAPTURE(row.shown);
     CHECK(printable(row.text) == row.shown);

@@ -212,15 +212,33 @@ class TokenizerJson(FolderTest):
                     {"type": "ByteLevel"}]}), "has too many normalizers"),
                 (lambda: written(pre_tokenizer={"type": "Metaspace", "replacement": "x" * 1000}),
                  "is not supported"),
+                (lambda: written(pre_tokenizer={"type": "Sequence", "pretokenizers": 20 * [
+                    {"type": "Metaspace", "replacement": " " * 4, "prepend_scheme": "never", "split": False}]}),
+                 "is not supported"),  # each step would make blanks four times as many
                 (lambda: written(pre_tokenizer={"type": "Split", "pattern": {"Regex": "\\C"},
                                                 "behavior": "Isolated", "invert": False}),
                  "is no regular expression"),
+                (lambda: written(model=dict(model, merges="q zzz")), "/model/merges is no list"),
+                (lambda: written(added_tokens=sound["added_tokens"] + [
+                    {"id": 9 + i, "content": f"<a long name, number {i}>"} for i in range(9000)]),
+                 '..." is no regular expression'),
                 (lambda: self.write("bad.json", "{"), "bad.json"),
                 (lambda: empty, "has neither tokenizer.json nor vocab.json")]:
             with self.subTest(message):
                 self.assertIn(message, self.refused(path()))
         self.assertIn("is for a tokenizer.json",
                       self.refused("bytes", "--end-of-text", END, code=2))
+
+    def test_a_configuration_whose_end_of_text_is_no_text(self):
+        for name, content in (("vocab.json", '{"a": 0}'), ("tokenizer.json", trained("gpt2"))):
+            with self.subTest(name):
+                folder = self.path(f"beside {name}")
+                os.mkdir(folder)
+                self.write(f"beside {name}/{name}", content)
+                self.write(f"beside {name}/merges.txt", "")
+                self.write(f"beside {name}/tokenizer_config.json", '{"eos_token": {"content": 5}}')
+                self.assertIn("tokenizer_config.json: /eos_token/content is no text",
+                              self.refused(folder))
 
     def test_a_document_that_is_not_utf8(self):
         with open(self.path("latin1.txt"), "wb") as file:

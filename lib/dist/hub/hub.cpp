@@ -21,9 +21,11 @@
 namespace scaletrain::dist {
 namespace {
 
-constexpr std::size_t kReadBytes = 1 << 20;                // at a time
-constexpr std::chrono::milliseconds kTimeToProve{10'000};  // for the handshake
-constexpr std::uint64_t kMostBytes = 1ULL << 36;           // message size limit
+constexpr std::size_t kReadBytes = 1 << 20;              // at a time
+constexpr std::chrono::milliseconds kTimeToProve{1000};  // timeout of the handshake
+constexpr std::chrono::milliseconds kNoDescriptor{10};   // until another one may be free
+constexpr std::ptrdiff_t kMostStrangers = 16;            // limit of connections without the word
+constexpr std::uint64_t kMostBytes = 1ULL << 36;         // message size limit
 
 std::string new_word() {
   std::random_device random;
@@ -88,9 +90,18 @@ class Hub::Server {
 
   void admit() {
     core::Descriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd) return;
+    if (!fd) return std::this_thread::sleep_for(kNoDescriptor);
     keep_alive(fd.get());
+    make_room();
     guests_.push_back({.fd = std::move(fd)});
+  }
+
+  // Closes the stranger that has waited longest if there are too many: a rank sends the word at
+  // once, and is not kept waiting by connections that send nothing.
+  void make_room() {
+    const auto is_stranger = [](const Guest& guest) { return guest.rank < 0; };
+    if (std::ranges::count_if(guests_, is_stranger) < kMostStrangers) return;
+    guests_.erase(std::ranges::find_if(guests_, is_stranger));
   }
 
   void serve(Guest& guest) {

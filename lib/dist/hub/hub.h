@@ -32,8 +32,8 @@ class HubRules {
 class Hub {
  public:
   // Listens on a free port of the address of `host` only, for ranks 0 to `ranks` - 1, and starts
-  // its thread. Closes a connection that has not sent the hub's word after 10 s. Throws
-  // core::InternalError if no port is free.
+  // its thread. Closes a connection that has not sent the hub's word after 1 s, and the oldest of
+  // more than 16 such connections. Throws core::InternalError if no port is free.
   Hub(int ranks, std::unique_ptr<HubRules> rules, const std::string& host = "127.0.0.1");
   ~Hub();  // closes all connections and joins the thread
   Hub(const Hub&) = delete;

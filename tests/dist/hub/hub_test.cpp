@@ -2,14 +2,20 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <csignal>
 #include <mutex>
 #include <set>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/core/descriptor.h"
 #include "lib/core/error.h"
+#include "lib/core/process/tcp.h"
 #include "lib/dist/group.h"
 #include "tests/dist/ranks.h"
 
@@ -110,6 +116,33 @@ TEST_CASE("strangers are not heard, nor is a rank twice") {
     ++count;
   }
   CHECK(count == 3);
+}
+
+TEST_CASE("silent connections take 16 descriptors at most, are closed, and keep no rank out") {
+  const auto results = run_ranks({.world_size = 1}, [](const core::WorkerEnv&) {
+    const Hub hub(1, std::make_unique<EchoRules>());
+    const std::string address = hub.address("127.0.0.1");
+    std::istringstream words(address);
+    std::string word, why;
+    int port = 0;
+    words >> word >> port;
+    std::vector<core::Descriptor> silent;
+    for (int i = 0; i < 100; ++i) silent.push_back(core::connect_to("127.0.0.1", port, 30s, why));
+    HubLink link(address, 0);  // the last in the backlog, so that all others were accepted
+    char byte = 0;
+    int open = 0;
+    for (const core::Descriptor& one : silent) {
+      if (recv(one.get(), &byte, 1, MSG_DONTWAIT) != 0) ++open;
+    }
+    for (const core::Descriptor& one : silent) {
+      pollfd ended{.fd = one.get(), .events = POLLIN, .revents = 0};
+      poll(&ended, 1, -1);
+    }
+    link.send({.kind = 1});
+    link.receive();
+    return open <= 16 ? std::string("heard") : fmt::format("{} are open", open);
+  });
+  CHECK(results[0].text == "heard");
 }
 
 TEST_CASE("a link whose hub is gone says so") {
