@@ -114,8 +114,7 @@ std::string two_steps(const core::WorkerEnv& env, const Wanted& wanted) {
   }
   say(runner.drain());
   if (runner.drain()) said += "more";
-  if (wanted.decay)
-    said += fmt::format("mean {:g};", mean.state().at("seen").tensor.item<double>());
+  if (wanted.decay) said += fmt::format("mean {:g};", mean.state().at("seen").tensor.item<float>());
   return said + optimizer.said + fmt::format(" seen {:g}", model.buffers()[0].item<double>());
 }
 
