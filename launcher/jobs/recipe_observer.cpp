@@ -51,9 +51,8 @@ std::optional<Hang> RecipeObserver::watch(const std::vector<RunningWorker>& runn
   if (std::ranges::any_of(views, [](const RankView& view) { return view.beat.step > 0; })) {
     job_.replicas.train();
   }
-  const auto replica_of = [this](int rank) { return job_.replicas.of(rank); };
   std::optional<Hang> hang =
-      job_.replicas.are_decoupled() ? watch_.judge(views, replica_of) : watch_.judge(views);
+      watch_.judge(views, [this](int rank) { return job_.replicas.job_of(rank); });
   if (!hang) return std::nullopt;
   const std::filesystem::path file =
       job_.folder.attempt_logs() / fmt::format("hang_{}.txt", placement_.node_rank);

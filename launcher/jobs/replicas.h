@@ -34,7 +34,8 @@ class Replicas {
   // Call at the start of an attempt, with all replicas.
   void begin(const Placement& placement);
 
-  bool are_decoupled() const;
+  // Independent job that a rank belongs to: its replica if replicas are decoupled; otherwise 0.
+  int job_of(int rank) const { return are_decoupled() ? of(rank) : 0; }
   int of(int rank) const { return mesh_.replica(rank); }
   int count() const { return mesh_.model_copies(); }
 
@@ -63,6 +64,7 @@ class Replicas {
   std::vector<int> on_node(int node) const;
 
  private:
+  bool are_decoupled() const;
   std::vector<int> ranks_of(const std::vector<int>& replicas) const;
   std::vector<int> here(std::vector<int> ranks) const;
   void log_lost(const Failure& failure, const std::vector<int>& replicas) const;

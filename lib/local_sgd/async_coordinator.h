@@ -1,4 +1,4 @@
-// Asynchronous local SGD: the hub's rules for replicas that synchronize at times of their own.
+// Asynchronous local SGD: the coordinator of replicas that synchronize at times of their own.
 //
 // A replica that took the global weights b when there were n replicas and has trained to w adds
 // (w - b) / n to the global weights and continues from the result. If all n replicas start from
@@ -19,59 +19,36 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "lib/dist/hub/hub.h"
-#include "lib/local_sgd/hub_ranks.h"
-#include "lib/local_sgd/membership.h"
+#include "lib/local_sgd/coordinator.h"
 
 namespace scaletrain::local_sgd {
 
-class AsyncCoordinator : public dist::HubRules {
+class AsyncCoordinator : public Coordinator {
  public:
-  // `hub`: the hub's ranks. `parts`: flat initial weights of place 0, fp32 on the CPU; the other
-  // ranks of replica 0 send the initial weights of their places (kInitialPart).
-  AsyncCoordinator(HubRanks hub, const std::vector<at::Tensor>& parts, std::int64_t staleness,
-                   std::shared_ptr<Membership> membership);
-
-  void received(int rank, dist::HubMessage message, const Send& send) override;
-  void lost(int rank, const Send& send) override;
+  // The ranks of replica 0 send the initial weights (kInitialPart). `steps` of training are done.
+  AsyncCoordinator(HubRanks hub, std::int64_t steps, std::int64_t staleness);
 
  private:
-  struct Rank {
-    std::vector<dist::HubMessage> changes = {};  // parts sent since the last synchronization
-    bool synchronizes = false;                   // has sent all parts (kSynchronize)
-    bool has_left = false;
-  };
   struct Replica {
     std::int64_t synchronizations = 0;
-    double share = 1;       // 1 / n
-    bool is_active = true;  // trains and will synchronize again
-    bool is_gone = false;   // left or was lost before training was over
-    bool waits = false;     // its ranks wait for answers
+    double share = 1;    // 1 / n
+    bool waits = false;  // its changes are added, and its ranks wait for answers
   };
-  Rank& at(int replica, int place) {
-    return ranks_[static_cast<std::size_t>(hub_.rank(replica, place))];
-  }
-  template <class Is>
-  bool all_of(int replica, const Is& is);
+  void handle(int rank, dist::HubMessage message, const Send& send) override;
+  void advance(const Send& send) override;
+  void all_left(int rank, const Send& send) override;
   double share() const;
-  void add_changes(int replica, std::int64_t step);
-  void leave(int rank, bool is_over, const Send& send);
-  void answer(int rank, std::int32_t kind, std::int32_t part, const Send& send) const;
-  void answer_all_of(int replica, const Send& send);
-  void answer_waiting(const Send& send);
+  bool stop_requested() const;
   bool is_too_far_ahead(const Replica& replica) const;
+  void add_changes(int number);
+  void answer(int number, const Send& send);
+  void send_part(int rank, std::size_t part, const Send& send) const;
 
-  HubRanks hub_;
-  std::vector<std::vector<at::Tensor>> parts_;  // global weights of each place
   std::int64_t staleness_;
-  std::shared_ptr<Membership> membership_;
-  std::vector<Rank> ranks_;
+  std::vector<std::vector<at::Tensor>> parts_;  // global weights of each place, fp32 on the CPU
   std::vector<Replica> replicas_;
-  bool stop_requested_ = false, is_closed_ = false;
-  bool waits_for_all_ = false;  // rank 0 waits for all others to leave
 };
 
 }  // namespace scaletrain::local_sgd

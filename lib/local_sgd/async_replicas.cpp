@@ -1,34 +1,29 @@
 #include "lib/local_sgd/async_replicas.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include <utility>
 
 #include "lib/core/log.h"
+#include "lib/local_sgd/async_coordinator.h"
+#include "lib/local_sgd/hub_messages.h"
+#include "lib/local_sgd/tensor_bytes.h"
 
 namespace scaletrain::local_sgd {
 
-// After a resume all replicas have the optimizer state of rank 0's replica.
-AsyncReplicas::AsyncReplicas(LocalSgdOptions options,
-                             const std::vector<units::NamedParameter>& parameters,
-                             const Fragments& fragments, dist::Mesh& mesh)
-    : WeightSync(std::move(options), parameters, fragments, mesh) {
-  traits_.local_optimizer = false;
-  traits_.reported_replica = 0;
-  traits_.leads = mesh.replica() == 0;
-  traits_.notice =
-      "async: replicas exchange weights when each of them can: neither the bits nor the order of "
-      "samples are those of another run; loss and gradients shown are replica 0's";
+std::unique_ptr<Coordinator> AsyncReplicas::make_coordinator(HubRanks hub) const {
+  return std::make_unique<AsyncCoordinator>(hub, steps_, options_.sync.staleness);
 }
 
-void AsyncReplicas::decouple(std::int64_t steps, const std::function<std::string()>& host,
-                             const std::function<void()>& before) {
-  if (before) before();
-  steps_ = steps;
-  std::vector<at::Tensor> weights;
-  weights.reserve(parts_.size());
-  for (const Part& part : parts_) weights.push_back(weights_of(part));
-  client_.emplace(options_.sync.staleness, std::move(weights), steps, mesh_, host());
+// The answers prove that the coordinator has the initial weights before any training.
+void AsyncReplicas::join() {
+  for (Part& part : parts_) {
+    part.global = on_host(weights_of(part));
+    if (mesh_.replica() != 0) continue;
+    link_->send({.kind = kInitialPart, .body = as_bytes(part.global)});
+    answer_to(kInitialPart);
+  }
 }
 
 void AsyncReplicas::after_step(std::int64_t step) {
@@ -42,35 +37,54 @@ void AsyncReplicas::synchronize(const Parts& due) {
   const at::NoGradGuard no_grad;
   if (due.empty()) return;
   const Waiting waiting(options_.beat);
-  std::map<std::int64_t, at::Tensor> weights;
   for (const Part* const part : due) {
-    const auto [own, is_new] = weights.emplace(part->number, weights_of(*part));
-    communicated_bytes_ += static_cast<std::int64_t>(own->second.nbytes());
+    const at::Tensor weights = on_host(weights_of(*part));
+    link_->send({.kind = kPart,
+                 .number = static_cast<std::int32_t>(part->number),
+                 .step = steps_,
+                 .body = as_bytes(weights - part->global)});
+    communicated_bytes_ += static_cast<std::int64_t>(weights.nbytes());
   }
-  const std::vector<at::Tensor> means = client_->synchronize(weights, steps_);
-  for (std::size_t i = 0; i < due.size(); ++i) continue_from(*due[i], means[i]);
+  link_->send({.kind = kSynchronize, .step = steps_});
+  for (Part* const part : due) {
+    part->global = as_floats(answer_to(kPart).body).clone();
+    continue_from(*part, part->global);
+  }
 }
 
 void AsyncReplicas::stop() {
   options_.beat.enter(core::Phase::kWaiting);
   if (steps_ == options_.total_steps) return;  // it has left
-  if (client_->hosts()) client_->request_stop();
+  if (hosts()) link_->send({.kind = kStop});
   synchronize(differing_parts());
   options_.beat.enter(core::Phase::kWaiting);
-  leave(options_.stop_limit());
+  leave(stop_limit());
 }
 
 // Rank 0's replica continues with the final global weights.
 void AsyncReplicas::leave(std::optional<std::chrono::milliseconds> limit) {
-  client_->leave(steps_ == options_.total_steps);
+  const bool is_over = steps_ == options_.total_steps;
+  link_->send({.kind = kLeave, .number = is_over ? kFinished : 0});
+  answer_to(kLeave);
   if (mesh_.replica() != 0) return;
-  if (client_->hosts() && !client_->await_all(limit)) {
+  link_->send({.kind = kAwaitAll});
+  std::optional<dist::HubMessage> answer;
+  if (hosts() && limit && !(answer = link_->receive_within(*limit))) {
     core::warn("some replicas were not heard of within {:g} s: what they learned last is not there",
                std::chrono::duration<double>(*limit).count());
+    link_->send({.kind = kGiveUp});
   }
-  if (client_->hosts()) client_->close();
-  mesh_.world().barrier("rank 0 has heard of all replicas");
-  for (const Part& part : parts_) set_weights(part, client_->fetch(part.number));
+  if (!answer) answer_to(kAwaitAll);
+  for (const Part& part : parts_) set_weights(part, as_floats(answer_to(kPart).body));
+}
+
+dist::HubMessage AsyncReplicas::answer_to(std::int32_t kind) {
+  for (;;) {
+    dist::HubMessage answer = link_->receive();
+    if (answer.kind != kind) continue;
+    stop_requested_ = stop_requested_ || (kind == kPart && answer.number == kStopFlag);
+    return answer;
+  }
 }
 
 }  // namespace scaletrain::local_sgd

@@ -1,4 +1,4 @@
-// Messages between replica clients and the coordinator (lib/dist/hub/message.h).
+// Messages between decoupled replicas and their coordinator (lib/dist/hub/message.h).
 #pragma once
 
 #include <cstdint>
@@ -6,26 +6,26 @@
 namespace scaletrain::local_sgd {
 
 // HubMessage::kind; `number` is a part of the weights, `step` the number of steps done. An answer
-// has the kind of its request, except to kPart and kStop. A replica of several ranks has sent a
-// message when all its ranks have.
+// has the kind of its request, except to kStop. A replica of several ranks has sent a message when
+// all its ranks have.
 enum HubMessageKind : std::int32_t {
-  kPart = 1,     // a part of the weights, or its change
-  kSynchronize,  // all parts are sent; async: answered by a kPart for each, the new global weights
-  kLeave,        // synchronizes no more; async: `number` is kFinished if training is over
-  kAwaitAll,     // answered when all others have left or are lost
-  kGiveUp,       // rank 0 drops the replicas that it waits for (async: all others); not answered
+  // A part of the weights, or its change. DiLoCo: answered by the part's mean. Async: answered
+  // after kSynchronize by the part's new global weights; `number` of the answer may be kStopFlag.
+  kPart = 1,
+  kSynchronize,  // all parts are sent; DiLoCo: answered when all replicas have sent it
+  kStop,         // DiLoCo: a replica stops; async: rank 0 asks all replicas to stop
+  kLeave,        // synchronizes no more; `number` is kFinished if training is over
+  // Answered when all other replicas have left or are lost. Async: then all parts follow (kPart).
+  kAwaitAll,
+  kGiveUp,  // rank 0 drops the replicas that it waits for (async: all others); not answered
 
-  // Async only:
-  kFetch,        // answered by the part's global weights
-  kStop,         // rank 0 asks all replicas to stop; also used below
-  kInitialPart,  // initial weights of the other ranks of rank 0's replica; not answered
+  kInitialPart,  // async: initial weights, from the ranks of rank 0's replica
 
-  // DiLoCo only (lib/local_sgd/diloco_coordinator.h): the answer to kPart is the part's mean, that
-  // to kSynchronize comes when all replicas have sent it. A replica that stops sends kStop.
+  // DiLoCo only (lib/local_sgd/diloco_coordinator.h):
   kStopRequested,  // the coordinator asks a replica to stop; it replies with kStop
   kStopStep,       // step of the furthest replica, sent to all when all have sent kStop
-  kRequest,        // rank 0 requests replica-local states; `number`: StateRequest
-  kReadRequest,    // other replicas read request number `step`; `number` of the answer
+  // Rank 0 requests replica-local states; `number`: StateRequest. Forwarded to the other replicas.
+  kRequest,
   // One replica-local tensor. The coordinator forwards it to rank 0's replica; then `step` is the
   // replica that it belongs to.
   kState,
@@ -34,6 +34,6 @@ enum HubMessageKind : std::int32_t {
 };
 
 inline constexpr std::int32_t kFinished = 1;  // HubMessage::number of kLeave
-inline constexpr std::int32_t kStopFlag = 1;  // HubMessage::number of an answer
+inline constexpr std::int32_t kStopFlag = 1;  // HubMessage::number of an async answer
 
 }  // namespace scaletrain::local_sgd

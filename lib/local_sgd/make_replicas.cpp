@@ -9,14 +9,13 @@ namespace scaletrain::local_sgd {
 
 std::unique_ptr<Replicas> make_replicas(LocalSgdOptions options,
                                         const std::vector<units::NamedParameter>& parameters,
-                                        const Fragments& fragments, dist::Mesh& mesh,
-                                        bool decoupled) {
-  const std::string name = options.sync.name;
-  if (name == "every_step") return std::make_unique<Replicas>();
-  if (!decoupled || mesh.plan().model_copies() == 1) {
+                                        const Fragments& fragments, dist::Mesh& mesh) {
+  if (!options.sync.is_rare()) return std::make_unique<Replicas>();
+  options.decoupled = options.decoupled && mesh.plan().model_copies() > 1;
+  if (!options.decoupled) {
     return std::make_unique<WeightSync>(std::move(options), parameters, fragments, mesh);
   }
-  if (name == "async") {
+  if (options.sync.is_async()) {
     return std::make_unique<AsyncReplicas>(std::move(options), parameters, fragments, mesh);
   }
   return std::make_unique<DecoupledDiloco>(std::move(options), parameters, fragments, mesh);

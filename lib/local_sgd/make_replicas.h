@@ -8,11 +8,10 @@
 
 namespace scaletrain::local_sgd {
 
-// Returns the method of options.sync; `decoupled`: its replicas share no collective
-// (lib/recipe/apart.h). A single replica has nobody to decouple from.
+// Returns the method of options.sync. A single replica has nobody to decouple from: then
+// options.decoupled has no effect.
 std::unique_ptr<Replicas> make_replicas(LocalSgdOptions options,
                                         const std::vector<units::NamedParameter>& parameters,
-                                        const Fragments& fragments, dist::Mesh& mesh,
-                                        bool decoupled);
+                                        const Fragments& fragments, dist::Mesh& mesh);
 
 }  // namespace scaletrain::local_sgd

@@ -19,8 +19,6 @@
 #include <vector>
 
 #include "lib/core/process/signals.h"
-#include "lib/local_sgd/membership.h"
-#include "lib/units/shard.h"
 
 namespace scaletrain::local_sgd {
 
@@ -37,6 +35,13 @@ struct ReplicaStates {
   std::vector<std::int64_t> present = {};
 
   bool empty() const { return present.empty(); }
+};
+
+// Progress of a decoupled replica.
+struct ReplicaProgress {
+  std::int64_t steps = 0;  // steps of training that the global weights include
+  bool has_left = false;   // in an orderly way
+  bool is_lost = false;    // ended without leaving
 };
 
 // Properties of a synchronization method that checkpoints and records depend on.

@@ -24,6 +24,26 @@ void visit_slices(const std::vector<units::NamedParameter>& parameters, const at
   }
 }
 
+constexpr const char* kAsyncNotice =
+    "async: replicas exchange weights when each of them can: neither the bits nor the order of "
+    "samples are those of another run; loss and gradients shown are replica 0's";
+
+ReplicaTraits traits_of(const LocalSgdOptions& options, const dist::Mesh& mesh) {
+  const recipe::Sync& sync = options.sync;
+  const bool is_diloco = sync.name == "diloco", is_async = options.decoupled && sync.is_async();
+  return {// A resume gives all async replicas the optimizer state of rank 0's.
+          .local_optimizer = mesh.plan().model_copies() > 1 && !is_async,
+          // No collective spans decoupled replicas.
+          .local_loss_scale = options.decoupled && is_diloco,
+          .local_weights = sync.fragments > 1 || sync.overlap > 0,
+          .steps_alone = true,
+          .has_outer_optimizer = is_diloco,
+          .leads = !options.decoupled || mesh.replica() == 0,
+          .evaluated_weights = is_diloco ? "outer" : "mean",
+          .reported_replica = options.decoupled ? std::optional(0) : std::nullopt,
+          .notice = is_async ? kAsyncNotice : ""};
+}
+
 }  // namespace
 
 WeightSync::WeightSync(LocalSgdOptions options,
@@ -37,12 +57,7 @@ WeightSync::WeightSync(LocalSgdOptions options,
     const auto message = static_cast<std::size_t>(fragments.message_of.at(parameter.name));
     parts_.at(message).parameters.push_back(parameter);
   }
-  const recipe::Sync& sync = options_.sync;
-  traits_.steps_alone = true;
-  traits_.has_outer_optimizer = sync.name == "diloco";
-  traits_.evaluated_weights = traits_.has_outer_optimizer ? "outer" : "mean";
-  traits_.local_optimizer = mesh.plan().model_copies() > 1;
-  traits_.local_weights = sync.fragments > 1 || sync.overlap > 0;
+  traits_ = traits_of(options_, mesh);
   if (!traits_.has_outer_optimizer) return;
   for (Part& part : parts_) {
     part.outer = weights_of(part);

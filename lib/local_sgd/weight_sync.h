@@ -30,7 +30,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -38,7 +37,6 @@
 #include <vector>
 
 #include "lib/core/process/beat.h"
-#include "lib/core/process/time_ledger.h"
 #include "lib/dist/mesh.h"
 #include "lib/local_sgd/fragments.h"
 #include "lib/local_sgd/replicas.h"
@@ -51,15 +49,11 @@ struct LocalSgdOptions {
   recipe::Sync sync;
   std::int64_t total_steps = 0;  // length of the training, which ends with a full synchronization
   std::optional<at::ScalarType> rounded_to = std::nullopt;  // DiLoCo sends changes in this dtype
+  bool decoupled = false;  // replicas share no collective (lib/recipe/apart.h)
   // For decoupled replicas:
   core::Beat beat = core::Beat();  // shows the launcher that a replica waits for others
   double grace_s = 30;             // seconds from a stop to a kill
   StateSource states = nullptr;    // replica-local states of this rank
-
-  // Time that rank 0 waits for others at a stop; the rest of the grace period is for the save.
-  std::chrono::milliseconds stop_limit() const {
-    return std::chrono::milliseconds(static_cast<std::int64_t>(0.3 * 1000 * grace_s));
-  }
 };
 
 class WeightSync : public Replicas {
@@ -93,29 +87,18 @@ class WeightSync : public Replicas {
     bool differs = false;
     std::vector<units::NamedParameter> parameters = {};
     at::Tensor outer = {}, momentum = {};  // DiLoCo only, flat
+    at::Tensor global = {};                // async only: flat global weights, as last taken
     std::optional<Sum> sum = {};           // under way, with overlap
   };
   using Parts = std::vector<Part*>;
-  // Shows the launcher and the time ledger that a decoupled replica is waiting, as there is no
-  // collective that would show it.
-  class Waiting {
-   public:
-    explicit Waiting(core::Beat& beat) : beat_(beat) { beat_.enter(core::Phase::kWaiting); }
-    ~Waiting() { beat_.enter(core::Phase::kCompute); }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-
-   private:
-    core::Beat& beat_;
-    core::TimeScope time_{core::TimeRow::kCommunication};
-  };
   // Synchronizes these parts with the other replicas; may return before, if all shall stop.
   virtual void synchronize(const Parts& due);
 
   void count_step(std::int64_t step);  // all weights differ after it
   Parts differing_parts();
   at::Tensor weights_of(const Part& part) const;  // flat
-  // The tensor whose mean over the replicas continue_from() takes: weights, or their change.
+  // Returns the tensor whose mean over the replicas continue_from() takes: weights, or their
+  // change.
   at::Tensor contribution(const Part& part) const;
   // Continues from the mean over the replicas: DiLoCo takes an outer step. `mix`: share of the
   // replica's own weights that stays.

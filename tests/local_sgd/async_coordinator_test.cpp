@@ -16,14 +16,22 @@ using namespace scaletrain;
 using dist::HubMessage;
 using local_sgd::as_floats;
 using local_sgd::AsyncCoordinator;
-using local_sgd::Membership;
 
 // A hub without connections: what is sent is kept until it is taken.
 class HubOnPaper {
  public:
-  HubOnPaper(int replicas, std::int64_t staleness, std::vector<at::Tensor> parts, int places = 1)
-      : membership_(std::make_shared<Membership>(replicas, 0)),
-        rules_({.replicas = replicas, .places = places}, parts, staleness, membership_) {}
+  using Parts = std::vector<at::Tensor>;
+
+  // `places`: initial weights of each place.
+  HubOnPaper(int replicas, std::int64_t staleness, const std::vector<Parts>& places)
+      : rules_({.replicas = replicas, .places = static_cast<int>(places.size())}, 0, staleness) {
+    for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
+      for (const at::Tensor& part : places[static_cast<std::size_t>(rank)]) {
+        hear(rank, {.kind = local_sgd::kInitialPart, .body = local_sgd::as_bytes(part)});
+        CHECK(take(rank).kind == local_sgd::kInitialPart);
+      }
+    }
+  }
 
   void hear(int rank, HubMessage message) { rules_.received(rank, std::move(message), send_); }
   void lose(int rank) { rules_.lost(rank, send_); }
@@ -46,19 +54,20 @@ class HubOnPaper {
     return message;
   }
   double weight(int rank) { return as_floats(take(rank).body)[1].item<double>(); }
-  const Membership& membership() const { return *membership_; }
+  local_sgd::ReplicaProgress progress(int replica) const {
+    return rules_.progress()[static_cast<std::size_t>(replica)];
+  }
 
  private:
   std::map<int, std::vector<HubMessage>> sent_ = {{0, {}}, {1, {}}, {2, {}}, {3, {}}};
   dist::HubRules::Send send_ = [this](int rank, HubMessage message) {
     sent_[rank].push_back(std::move(message));
   };
-  std::shared_ptr<Membership> membership_;
   AsyncCoordinator rules_;
 };
 
 HubOnPaper hub_of(int replicas, std::int64_t staleness) {
-  return {replicas, staleness, {at::ones({2})}};
+  return {replicas, staleness, {HubOnPaper::Parts{at::ones({2})}}};
 }
 
 TEST_CASE("with staleness 0 all wait for all, and go on from the mean") {
@@ -82,8 +91,8 @@ TEST_CASE("a replica waits where it is more exchanges ahead of the slowest than 
   hub.learn(1, 8, -1);
   CHECK(hub.weight(1) == 2);  // 2.5 - 0.5
   CHECK(hub.weight(0) == 2);  // what is there when it is answered
-  CHECK(hub.membership().all()[0].steps == 24);
-  CHECK(hub.membership().all()[1].steps == 8);
+  CHECK(hub.progress(0).steps == 24);
+  CHECK(hub.progress(1).steps == 8);
 }
 
 TEST_CASE("who waits for a replica goes on when that is lost, leaves, or all shall stop") {
@@ -99,8 +108,8 @@ TEST_CASE("who waits for a replica goes on when that is lost, leaves, or all sha
     const HubMessage answer = hub.take(0);
     CHECK(as_floats(answer.body)[0].item<double>() == 1.5);
     CHECK(answer.number == (how == "stop" ? local_sgd::kStopFlag : 0));
-    CHECK(hub.membership().all()[1].is_lost == (how == "lost"));
-    CHECK(hub.membership().all()[1].has_left == (how == "leaves"));
+    CHECK(hub.progress(1).is_lost == (how == "lost"));
+    CHECK(hub.progress(1).has_left == (how == "leaves"));
   }
 }
 
@@ -141,7 +150,7 @@ TEST_CASE("one that has left is not lost when its connection ends") {
   hub.hear(1, {.kind = local_sgd::kLeave, .number = local_sgd::kFinished});
   CHECK(hub.take(1).kind == local_sgd::kLeave);
   hub.lose(1);
-  CHECK_FALSE(hub.membership().all()[1].is_lost);
+  CHECK_FALSE(hub.progress(1).is_lost);
 }
 
 TEST_CASE("rank 0 hears when all others have left or are lost, and takes what they have made") {
@@ -154,9 +163,8 @@ TEST_CASE("rank 0 hears when all others have left or are lost, and takes what th
   CHECK_FALSE(hub.has_answer(0));
   hub.lose(2);
   CHECK(hub.take(0).kind == local_sgd::kAwaitAll);
-  hub.lose(1);  // its connection ends
-  hub.hear(0, {.kind = local_sgd::kFetch, .number = 0});
   CHECK(hub.weight(0) == 2);
+  hub.lose(1);  // its connection ends
   hub.hear(0, {.kind = local_sgd::kGiveUp});
   CHECK_FALSE(hub.has_answer(0));  // it has heard that once
   // Who has left hears nothing of that.
@@ -166,7 +174,7 @@ TEST_CASE("rank 0 hears when all others have left or are lost, and takes what th
 }
 
 TEST_CASE("an exchange is of all parts that were given, answered together") {
-  HubOnPaper hub(2, 0, {at::ones({2}), at::zeros({2}), at::ones({2})});
+  HubOnPaper hub(2, 0, {HubOnPaper::Parts{at::ones({2}), at::zeros({2}), at::ones({2})}});
   for (const int rank : {0, 1}) {
     hub.give(rank, 0, 1);
     hub.give(rank, 1, 2);
@@ -182,11 +190,7 @@ TEST_CASE("an exchange is of all parts that were given, answered together") {
 
 // Two replicas of two ranks each, 0 and 1, and 2 and 3; the second place's part begins with 10.
 HubOnPaper hub_of_pairs(std::int64_t staleness) {
-  HubOnPaper hub(2, staleness, {at::ones({2})}, 2);
-  hub.hear(1, {.kind = local_sgd::kInitialPart,
-               .number = 0,
-               .body = local_sgd::as_bytes(at::full({2}, 10.0))});
-  return hub;
+  return {2, staleness, {HubOnPaper::Parts{at::ones({2})}, HubOnPaper::Parts{at::full({2}, 10.0)}}};
 }
 
 TEST_CASE("what the ranks of a replica have learned is added when all of them have given it") {
@@ -197,8 +201,8 @@ TEST_CASE("what the ranks of a replica have learned is added when all of them ha
   hub.learn(2, 8, 4);  // whole before the first
   CHECK(hub.weight(2) == 3);
   CHECK(hub.weight(3) == 20);
-  CHECK(hub.membership().all()[1].steps == 8);
-  CHECK(hub.membership().all()[0].steps == 0);
+  CHECK(hub.progress(1).steps == 8);
+  CHECK(hub.progress(0).steps == 0);
   hub.learn(1, 8, 6);
   CHECK(hub.weight(0) == 4);
   CHECK(hub.weight(1) == 23);
@@ -218,7 +222,7 @@ TEST_CASE("with one of its ranks a replica is lost, and what the others have giv
   hub.lose(3);
   CHECK(hub.weight(0) == 2);
   CHECK(hub.weight(1) == 11);
-  CHECK(hub.membership().all()[1].is_lost);
+  CHECK(hub.progress(1).is_lost);
   hub.learn(3, 8, 100);  // nobody says so, and it counts for nothing
   hub.lose(2);
   hub.learn(0, 16, 2);
@@ -228,23 +232,44 @@ TEST_CASE("with one of its ranks a replica is lost, and what the others have giv
   CHECK_FALSE(hub.has_answer(2));
 }
 
-TEST_CASE("a replica has left when all of its ranks have, and rank 0 closes behind them") {
+TEST_CASE("a replica has left when all of its ranks have, and its weights are final then") {
   HubOnPaper hub = hub_of_pairs(4);
   const HubMessage leave{.kind = local_sgd::kLeave, .number = local_sgd::kFinished};
   hub.hear(2, leave);
   hub.lose(2);  // its connection ends
-  CHECK_FALSE(hub.membership().all()[1].has_left);
+  CHECK_FALSE(hub.progress(1).has_left);
   hub.hear(0, {.kind = local_sgd::kAwaitAll});
   CHECK_FALSE(hub.has_answer(0));
   hub.hear(3, leave);
-  CHECK(hub.membership().all()[1].has_left);
-  CHECK_FALSE(hub.membership().all()[1].is_lost);
+  CHECK(hub.progress(1).has_left);
+  CHECK_FALSE(hub.progress(1).is_lost);
   CHECK(hub.take(0).kind == local_sgd::kAwaitAll);
-  hub.hear(0, {.kind = local_sgd::kGiveUp});
-  hub.learn(0, 8, 100);
-  hub.learn(1, 8, 100);  // too late
-  hub.hear(1, {.kind = local_sgd::kFetch, .number = 0});
+  CHECK(hub.weight(0) == 1);
+  hub.hear(1, {.kind = local_sgd::kAwaitAll});
+  CHECK(hub.take(1).kind == local_sgd::kAwaitAll);
   CHECK(hub.weight(1) == 10);
+}
+
+TEST_CASE("rank 0 gives up all that it waits for at the end, and takes nothing from them later") {
+  HubOnPaper hub = hub_of_pairs(4);
+  hub.learn(3, 8, 100);
+  for (const int rank : {0, 1}) hub.hear(rank, {.kind = local_sgd::kLeave});
+  for (const int rank : {0, 1}) CHECK(hub.take(rank).kind == local_sgd::kLeave);
+  for (const int rank : {0, 1}) hub.hear(rank, {.kind = local_sgd::kAwaitAll});
+  CHECK_FALSE(hub.has_answer(1));
+  hub.hear(0, {.kind = local_sgd::kGiveUp});
+  hub.learn(2, 8, 100);  // too late
+  hub.learn(3, 8, 100);
+  for (const int rank : {0, 1}) {
+    CHECK(hub.take(rank).kind == local_sgd::kAwaitAll);
+    CHECK(hub.weight(rank) == (rank == 0 ? 1 : 10));
+  }
+  for (const int rank : {2, 3}) {
+    CHECK_FALSE(hub.has_answer(rank));
+    hub.hear(rank, {.kind = local_sgd::kLeave});
+    CHECK(hub.take(rank).kind == local_sgd::kLeave);
+  }
+  CHECK_FALSE(hub.progress(1).is_lost);
 }
 
 }  // namespace

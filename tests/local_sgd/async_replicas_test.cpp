@@ -3,9 +3,10 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <map>
 #include <thread>
 
 #include "lib/core/error.h"
@@ -26,48 +27,37 @@ using testing::run_ranks;
 using testing::SyncReference;
 
 TEST_CASE("async replicas that wait for each other at each exchange have the mean") {
-  const recipe::Sync sync{.name = "async", .steps = 4, .staleness = 0};
-  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.sync = sync, .total_steps = 10}, /*decoupled=*/true);
-    SyncReference reference(3, sync);
-    double largest = 0;
-    for (int step = 0; step < 10; ++step) {
-      learn(job.all, env.rank, step);
-      reference.step(step);
-      job.replicas->after_step(step);
-      const bool meets = step == 3 || step == 7 || step == 9;
-      for (std::size_t i = 0; meets && i < job.all.size(); ++i) reference.exchange(i);
-      largest = std::max(largest, reference.largest_difference(job.all, env.rank));
+  // The parameters that are exchanged behind each step; of two fragments p0 and p1 are the first.
+  using Exchanges = std::map<int, std::vector<std::size_t>>;
+  const std::vector<std::size_t> all{0, 1, 2, 3}, first{0, 1}, second{2, 3};
+  for (const auto& [fragments, exchanges] : std::vector<std::pair<std::int64_t, Exchanges>>{
+           {1, {{4, all}, {8, all}, {10, all}}},
+           {2, {{2, first}, {4, second}, {6, first}, {8, second}, {10, all}}}}) {
+    CAPTURE(fragments);
+    const recipe::Sync sync{.name = "async", .steps = 4, .fragments = fragments, .staleness = 0};
+    const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
+      ReplicaJob job(env, {.sync = sync, .total_steps = 10}, /*decoupled=*/true);
+      SyncReference reference(3, sync);
+      double largest = 0;
+      for (int step = 0; step < 10; ++step) {
+        learn(job.all, env.rank, step);
+        reference.step(step);
+        job.replicas->after_step(step);
+        const auto due = exchanges.find(step + 1);
+        if (due != exchanges.end()) {
+          for (const std::size_t i : due->second) reference.exchange(i);
+        }
+        largest = std::max(largest, reference.largest_difference(job.all, env.rank));
+      }
+      if (!(largest < 1e-5)) return fmt::format("{} apart", largest);
+      job.replicas->stop();  // nothing more, nor does it ask anybody to stop
+      return fmt::format("{} {} {}", job.replicas->weights_differ(), job.replicas->stop_requested(),
+                         job.replicas->communicated_bytes());
+    });
+    for (const auto& result : results) {
+      CHECK(result.text == fmt::format("false false {}", 3 * 4 * kReplicaElements));
     }
-    if (!(largest < 1e-5)) return fmt::format("{} apart", largest);
-    job.replicas->stop();  // nothing more, nor does it ask anybody to stop
-    return fmt::format("{} {} {}", job.replicas->weights_differ(), job.replicas->stop_requested(),
-                       job.replicas->communicated_bytes());
-  });
-  for (const auto& result : results) {
-    CHECK(result.text == fmt::format("false false {}", 3 * 4 * kReplicaElements));
   }
-}
-
-TEST_CASE("async replicas go on without one that is killed") {
-  const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
-    ReplicaJob job(env, {.sync = {.name = "async", .steps = 2, .staleness = 1}, .total_steps = 20},
-                   /*decoupled=*/true);
-    for (int step = 0; step < 20; ++step) {
-      learn(job.all, env.rank, step);
-      if (env.rank == 2 && step == 5) std::raise(SIGKILL);
-      job.replicas->after_step(step);
-    }
-    std::string said = "trained";
-    if (env.rank != 0) return said;
-    for (const auto& place : job.replicas->membership()) {
-      said += fmt::format(", {} {} {}", place.steps, place.has_left, place.is_lost);
-    }
-    return said;
-  });
-  CHECK(results[0].text == "trained, 20 true false, 20 true false, 4 false true");
-  CHECK(results[1].text == "trained");
-  CHECK(results[2].status == 128 + SIGKILL);
 }
 
 TEST_CASE("where rank 0 stops, async replicas give what they have and hear that they shall stop") {
@@ -158,6 +148,52 @@ TEST_CASE("a stop waits for others for so long only, and says what that may cost
   CHECK(results[0].text ==
         "warning: some replicas were not heard of within 0.06 s: what they learned last is not "
         "there");
+}
+
+TEST_CASE(
+    "a replica that leaves as training is over still counts, one that stops before does not") {
+  for (const bool is_over : {false, true}) {
+    CAPTURE(is_over);
+    const auto results = run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
+      ReplicaJob job(env,
+                     {.sync = {.name = "async", .steps = 1, .staleness = 1000},
+                      .total_steps = env.rank == 1 && is_over ? 1 : 1000},
+                     /*decoupled=*/true);
+      const double begin = job.weight();
+      if (env.rank == 1) {
+        is_over ? job.replicas->after_step(0) : job.replicas->stop();
+        return std::string();
+      }
+      while (!job.replicas->membership()[1].has_left) usleep(1000);
+      std::string said;
+      for (int step = 0; step < 2; ++step) {
+        job.fill(job.weight() + 2);
+        job.replicas->after_step(step);
+        said += fmt::format("{:.3f} ", job.weight() - begin);
+      }
+      return said;
+    });
+    // 2 / 2, then 2 / 2 or 2 more.
+    CHECK(results[0].text == (is_over ? "1.000 2.000 " : "1.000 3.000 "));
+  }
+}
+
+TEST_CASE("the ranks of an async replica average the weights of their own place") {
+  const auto results = run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
+    ReplicaJob job(env, {.sync = {.name = "async", .steps = 1, .staleness = 0}, .total_steps = 1},
+                   /*decoupled=*/true, 0, {.pipe = 1, .replica = {}, .shard = 2});
+    const double begin = job.weight();
+    job.fill(begin + 10 * (env.rank % 2) + 2 * job.mesh.replica());
+    job.replicas->after_step(0);
+    job.mesh.world().barrier("the hub may end");
+    return fmt::format("{:.3f} of {} bytes", job.weight() - begin,
+                       job.replicas->communicated_bytes());
+  });
+  // (0 + 2) / 2 and (10 + 12) / 2.
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    CHECK(results[rank].text ==
+          fmt::format("{} of {} bytes", rank % 2 == 0 ? "1.000" : "11.000", 4 * kReplicaElements));
+  }
 }
 
 }  // namespace

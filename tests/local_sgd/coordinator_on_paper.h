@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +17,7 @@ namespace scaletrain::testing {
 class CoordinatorOnPaper {
  public:
   explicit CoordinatorOnPaper(int replicas, int places = 1)
-      : membership_(std::make_shared<local_sgd::Membership>(replicas, 0)),
-        rules_({.replicas = replicas, .places = places}, membership_) {}
+      : rules_({.replicas = replicas, .places = places}, 0) {}
 
   void hear(int rank, dist::HubMessage message) {
     rules_.received(rank, std::move(message), send_);
@@ -49,7 +47,7 @@ class CoordinatorOnPaper {
         return "stop requested";
       case local_sgd::kStopStep:
         return "stop at " + std::to_string(message.step);
-      case local_sgd::kReadRequest:
+      case local_sgd::kRequest:
         return "request " + std::to_string(message.number);
       case local_sgd::kLeave:
         return "left";
@@ -65,7 +63,7 @@ class CoordinatorOnPaper {
     }
   }
   local_sgd::ReplicaProgress place(int rank) const {
-    return membership_->all()[static_cast<std::size_t>(rank)];
+    return rules_.progress()[static_cast<std::size_t>(rank)];
   }
 
  private:
@@ -78,7 +76,6 @@ class CoordinatorOnPaper {
   dist::HubRules::Send send_ = [this](int rank, dist::HubMessage message) {
     sent_[rank].push_back(std::move(message));
   };
-  std::shared_ptr<local_sgd::Membership> membership_;
   local_sgd::DilocoCoordinator rules_;
 };
 

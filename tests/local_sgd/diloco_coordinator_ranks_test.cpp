@@ -1,4 +1,5 @@
-// DilocoClient of replicas of several ranks: what is decided of a replica is so for all of them.
+// DilocoCoordinator of replicas of several ranks: what is decided of a replica is so for all of
+// them.
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
@@ -87,11 +88,9 @@ TEST_CASE("each rank of rank 0's replica is sent the states of its place in comp
   CoordinatorOnPaper hub(kPairs, 2);
   const auto body = [](double value) { return as_bytes(at::full({1}, value)); };
   hub.hear(1, {.kind = kAwaitStates});  // before rank 0 has wished
-  hub.hear(0, {.kind = kRequest, .number = 2, .step = 1});
-  for (const int rank : {2, 3, 4, 5}) {
-    hub.hear(rank, {.kind = kReadRequest, .step = 1});
-    CHECK(hub.take(rank) == "request 2");
-  }
+  hub.hear(0, {.kind = kRequest, .number = 2});
+  for (const int rank : {2, 3, 4, 5}) CHECK(hub.take(rank) == "request 2");
+  for (const int rank : {0, 1}) CHECK(hub.take(rank).empty());
   for (const int rank : {2, 3, 4}) {
     hub.hear(rank, {.kind = kState, .number = 0, .body = body(rank)});
     hub.hear(rank, {.kind = kState, .number = 1, .body = body(10 * rank)});
@@ -108,9 +107,8 @@ TEST_CASE("each rank of rank 0's replica is sent the states of its place in comp
   CHECK(hub.take(0) == "states sent");
   for (const int rank : {2, 3, 4}) CHECK(hub.take(rank).empty());
   // The next round's.
-  hub.hear(0, {.kind = kRequest, .number = 1, .step = 2});
+  hub.hear(0, {.kind = kRequest, .number = 1});
   for (const int rank : {2, 3}) {
-    hub.hear(rank, {.kind = kReadRequest, .step = 2});
     CHECK(hub.take(rank) == "request 1");
     hub.hear(rank, {.kind = kStatesSent});
   }
@@ -118,32 +116,6 @@ TEST_CASE("each rank of rank 0's replica is sent the states of its place in comp
   CHECK(hub.take(0).empty());
   hub.hear(1, {.kind = kAwaitStates});
   for (const int rank : {0, 1}) CHECK(hub.take(rank) == "states sent");
-}
-
-TEST_CASE("a replica has left when all of its ranks have") {
-  CoordinatorOnPaper hub(2, 2);
-  hub.hear(2, {.kind = kLeave});
-  CHECK(hub.take(2) == "left");
-  CHECK_FALSE(hub.place(1).has_left);
-  hub.lose(2);  // its connection ends
-  CHECK_FALSE(hub.place(1).is_lost);
-  hub.hear(0, {.kind = kLeave});
-  hub.hear(0, {.kind = kAwaitAll});
-  CHECK(hub.take(0) == "left");
-  CHECK(hub.take(0).empty());
-  hub.hear(3, {.kind = kLeave});
-  CHECK(hub.place(1).has_left);
-  CHECK(hub.take(0) == "all left");  // rank 1 is rank 0's own to wait for
-  hub.hear(1, {.kind = kLeave});
-  CHECK(hub.take(0).empty());  // it has heard that once
-}
-
-TEST_CASE("a replica of which one has left and another is lost is lost") {
-  CoordinatorOnPaper hub(2, 2);
-  hub.hear(2, {.kind = kLeave});
-  hub.lose(3);
-  CHECK(hub.place(1).is_lost);
-  CHECK_FALSE(hub.place(1).has_left);
 }
 
 }  // namespace

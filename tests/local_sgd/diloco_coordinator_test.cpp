@@ -105,8 +105,6 @@ TEST_CASE("a stop is at the step of the furthest, and gives up the exchange it h
   hub.give(0, 0, 1);
   hub.give(2, 0, 2);
   for (const int rank : {0, 1, 2}) CHECK(hub.take(rank) == "mean 2");
-  hub.hear(1, {.kind = kReadRequest, .step = 1});
-  CHECK(hub.take(1).empty());  // rank 0 has not wished yet
 }
 
 TEST_CASE("a stop gives up a meeting that some have come to") {
@@ -212,16 +210,11 @@ TEST_CASE("rank 0 gives up whom it waits for, whatever for") {
   }
 }
 
-TEST_CASE("the other replicas read each request of rank 0 and send their states") {
+TEST_CASE("the other replicas are sent each request of rank 0 and send their states") {
   CoordinatorOnPaper hub(4);
-  hub.hear(1, {.kind = kReadRequest, .step = 1});
-  CHECK(hub.take(1).empty());
-  hub.hear(0, {.kind = kRequest, .number = 2, .step = 1});
-  CHECK(hub.take(1) == "request 2");
+  hub.hear(0, {.kind = kRequest, .number = 2});
+  for (const int rank : {1, 2, 3}) CHECK(hub.take(rank) == "request 2");
   CHECK(hub.take(0).empty());
-  hub.hear(2, {.kind = kReadRequest, .step = 1});
-  hub.hear(3, {.kind = kReadRequest, .step = 1});
-  CHECK(hub.take(2) == "request 2");
   const auto body = [](double value) { return as_bytes(at::full({1}, value)); };
   hub.hear(1, {.kind = kState, .number = 0, .body = body(1)});
   hub.hear(1, {.kind = kStatesSent});
@@ -233,10 +226,11 @@ TEST_CASE("the other replicas read each request of rank 0 and send their states"
   CHECK(hub.take(0) == "of 1: number 0, 1");
   CHECK(hub.take(0) == "states sent");
   CHECK(hub.take(0).empty());
-  // The next round's is not that one's.
-  hub.hear(1, {.kind = kReadRequest, .step = 2});
-  CHECK(hub.take(1).empty());
-  hub.hear(0, {.kind = kRequest, .number = 1, .step = 2});
+  // Replicas that are lost or have left are sent no further request.
+  hub.hear(0, {.kind = kRequest, .number = 1});
+  CHECK(hub.take(2).empty());
+  CHECK(hub.take(3) == "left");
+  CHECK(hub.take(3).empty());
   hub.hear(0, {.kind = kAwaitStates});
   CHECK(hub.take(1) == "request 1");
   CHECK(hub.take(0).empty());
@@ -245,46 +239,13 @@ TEST_CASE("the other replicas read each request of rank 0 and send their states"
   CHECK(hub.take(0) == "of 1: number 0, 3");
   CHECK(hub.take(0) == "states sent");
   // Nothing is kept for the third.
-  hub.hear(0, {.kind = kRequest, .number = 1, .step = 3});
+  hub.hear(0, {.kind = kRequest, .number = 1});
   hub.hear(1, {.kind = kStatesSent});
   CHECK(hub.take(0).empty());  // it does not wait yet
   hub.hear(0, {.kind = kAwaitStates});
   CHECK(hub.take(0) == "states sent");
   hub.lose(1);
   CHECK(hub.take(0).empty());  // it waits for nobody's leave
-}
-
-TEST_CASE("a replica that reads a request late gets the one with its number") {
-  CoordinatorOnPaper hub(2);
-  hub.hear(0, {.kind = kRequest, .number = 2, .step = 1});
-  hub.hear(0, {.kind = kRequest, .number = 0, .step = 2});
-  hub.hear(1, {.kind = kReadRequest, .step = 1});
-  CHECK(hub.take(1) == "request 2");
-  hub.hear(1, {.kind = kReadRequest, .step = 2});
-  CHECK(hub.take(1) == "request 0");
-}
-
-TEST_CASE("rank 0 hears when all others have left or are lost") {
-  CoordinatorOnPaper hub(3);
-  hub.hear(0, {.kind = kLeave});
-  CHECK(hub.take(0) == "left");
-  hub.hear(0, {.kind = kAwaitAll});
-  hub.hear(1, {.kind = kLeave});
-  CHECK(hub.take(0).empty());
-  hub.lose(2);
-  CHECK(hub.take(0) == "all left");
-  hub.lose(1);  // its connection ends
-  CHECK(hub.take(0).empty());
-}
-
-TEST_CASE("rank 0 that leaves last hears that all have left where it asks") {
-  CoordinatorOnPaper hub(2);
-  hub.hear(1, {.kind = kLeave});
-  hub.hear(0, {.kind = kLeave});
-  CHECK(hub.take(0) == "left");
-  CHECK(hub.take(0).empty());
-  hub.hear(0, {.kind = kAwaitAll});
-  CHECK(hub.take(0) == "all left");
 }
 
 }  // namespace

@@ -44,21 +44,31 @@ inline void learn(const std::vector<units::NamedParameter>& all, int rank, int s
 
 struct ReplicaJob {
   // `options.sync` and what differs from the defaults; decoupled replicas begin at step `begin`.
+  // `sizes`: mesh of a job whose replicas have several ranks.
   ReplicaJob(const core::WorkerEnv& env, local_sgd::LocalSgdOptions options, bool decoupled = false,
-             std::int64_t begin = 0)
+             std::int64_t begin = 0, const core::MeshSizes& sizes = {})
       : group(env, at::kCPU, std::chrono::seconds(30)),
-        mesh(group, core::MeshPlan(env.world_size)),
+        mesh(group, core::MeshPlan(env.world_size, sizes)),
         all(replica_parameters()) {
     at::set_num_threads(1);
     if (options.total_steps == 0) options.total_steps = 1000;
-    options.states = [](local_sgd::StateRequest) {
-      return std::vector<std::pair<std::string, at::Tensor>>();
-    };
+    options.decoupled = decoupled;
+    if (!options.states) {
+      options.states = [](local_sgd::StateRequest) {
+        return std::vector<std::pair<std::string, at::Tensor>>();
+      };
+    }
     const auto fragments = local_sgd::divide_in_fragments(all, options.sync.fragments);
-    replicas = local_sgd::make_replicas(std::move(options), all, fragments, mesh, decoupled);
+    replicas = local_sgd::make_replicas(std::move(options), all, fragments, mesh);
     replicas->start();
     replicas->decouple(begin, [] { return "127.0.0.1"; });
   }
+
+  // Sets all weights.
+  void fill(double value) const {
+    for (const auto& parameter : all) parameter.tensor.detach().fill_(value);
+  }
+  double weight() const { return all.front().tensor.detach()[0][0].item<double>(); }
 
   // The sum of all weights, bit for bit.
   std::string sum() const {

@@ -122,11 +122,12 @@ std::unique_ptr<local_sgd::Replicas> make_replicas(Run& run, const core::WorkerE
       .sync = run.recipe.sync,
       .total_steps = run.length.total_steps,
       .rounded_to = compress ? parallel::cast_type(*compress) : std::nullopt,
+      .decoupled = recipe::replicas_are_apart(run.recipe),
       .beat = run.beat,
       .grace_s = grace_seconds(env),
       .states = [&run](local_sgd::StateRequest request) { return local_states(run, request); }};
   return local_sgd::make_replicas(std::move(options), run.engine->owned(), fragments_of(run),
-                                  *run.mesh, recipe::replicas_are_apart(run.recipe));
+                                  *run.mesh);
 }
 
 // How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...

@@ -48,7 +48,7 @@ observe::StartFacts::Memory memory_of(const Run& run) {
   const StepMemory step = step_memory(run, {});
   observe::StartFacts::Memory memory{
       .parameters = step.parameters, .gradients = step.gradients, .optimizer = step.optimizer};
-  if (run.recipe.sync.name != "diloco") return memory;
+  if (!run.replicas->traits().has_outer_optimizer) return memory;
   for (const units::NamedParameter& owned : run.engine->owned()) {  // the outer optimizer's
     memory.optimizer += 2 * static_cast<std::int64_t>(owned.tensor.nbytes());
   }
