@@ -49,12 +49,12 @@ std::string note_of(const std::string& kind, const Json& layout, const Json& ran
                        units[1].get<std::string>());
   }
   if (kind == "gathered") return "parameters of other ranks, two units at a time";
-  if (kind == "gradients") return "of what it updates";
-  if (kind == "unreduced") return "gradients in buckets or blocks that are not exchanged yet";
-  if (kind == "optimizer") return "the optimizer's state of that";
+  if (kind == "gradients") return "of the parameters that the rank updates";
+  if (kind == "unreduced") return "gradients in buckets or blocks that are not reduced yet";
+  if (kind == "optimizer") return "state of the optimizer for these parameters";
   if (kind == "averages") return "EMA or SWA weights";
-  if (kind == "unsent") return "of gradients, kept for the next step: compress";
-  return fmt::format("of {} micro-batch{} of {} under way", rank.at("held").get<int>(),
+  if (kind == "unsent") return "error feedback of the gradient compression";
+  return fmt::format("of {} micro-batch{} of {} in progress", rank.at("held").get<int>(),
                      rank.at("held").get<int>() == 1 ? "" : "es",
                      layout.at("per_device").get<std::int64_t>());
 }
@@ -73,11 +73,11 @@ std::vector<Explained> copies_of_host(const Json& rank, const recipe::Offload& o
   if (!offload.optimizer || gradients == 0) return {};
   std::vector<Explained> rows{{.name = prefix + "host: gradients",
                                .value = size_text(gradients),
-                               .from = "copies, for the update"}};
+                               .from = "copies for the update"}};
   if (!offload.parameters) {
     rows.push_back({.name = prefix + "host: weights",
                     .value = size_text(gradients),
-                    .from = "copies, for the update"});
+                    .from = "copies for the update"});
   }
   return rows;
 }
@@ -127,7 +127,7 @@ std::vector<Explained> memory_rows(const Json& layout, const recipe::Offload& of
       const std::string place = place_of(kind, offload);
       row.name = fmt::format("{}{}{}{}", prefix, place, place.empty() ? "" : ": ", kind);
       if (kind == "activations" && offload.activations)
-        row.from += ", before most goes to the host";
+        row.from += ", before most of them are moved to the host";
       if (place.empty()) all += bytes.get<double>();
       (place.empty() ? kinds : moved).push_back(std::move(row));
     }

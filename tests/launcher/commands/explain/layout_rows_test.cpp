@@ -50,8 +50,8 @@ TEST_CASE("a layout's bytes are rows by kind, without those that there are none 
         "all | 9.06 GB | \n"
         "parameters | 2.16 GB | and buffers; it runs 82 units, stem to head\n"
         "gathered | 6.9 GB | parameters of other ranks, two units at a time\n"
-        "gradients | 999 bytes | of what it updates\n"
-        "activations | 12 kB | of 1 micro-batch of 1 under way\n");
+        "gradients | 999 bytes | of the parameters that the rank updates\n"
+        "activations | 12 kB | of 1 micro-batch of 1 in progress\n");
 }
 
 TEST_CASE("gradients that wait for their exchange have a row") {
@@ -61,7 +61,7 @@ TEST_CASE("gradients that wait for their exchange have a row") {
   const std::vector<Explained> rows = memory_rows(layout);
   CHECK(rows.at(0).value == "9.06 GB");
   CHECK(rows.at(5).name == "unreduced");
-  CHECK(rows.at(5).from == "gradients in buckets or blocks that are not exchanged yet");
+  CHECK(rows.at(5).from == "gradients in buckets or blocks that are not reduced yet");
 }
 
 TEST_CASE("what lies on the host, or in a file, is no memory of the device") {
@@ -73,20 +73,21 @@ TEST_CASE("what lies on the host, or in a file, is no memory of the device") {
         "all | 9.06 GB | on the device\n"
         "parameters | 2.16 GB | and buffers; it runs 82 units, stem to head\n"
         "gathered | 6.9 GB | parameters of other ranks, two units at a time\n"
-        "gradients | 999 bytes | of what it updates\n"
-        "activations | 12 kB | of 1 micro-batch of 1 under way, before most goes to the host\n"
-        "host: gradients | 999 bytes | copies, for the update\n"
-        "host: weights | 999 bytes | copies, for the update\n"
-        "host: optimizer | 4 GB | the optimizer's state of that\n");
+        "gradients | 999 bytes | of the parameters that the rank updates\n"
+        "activations | 12 kB | of 1 micro-batch of 1 in progress, before most of them are moved to "
+        "the host\n"
+        "host: gradients | 999 bytes | copies for the update\n"
+        "host: weights | 999 bytes | copies for the update\n"
+        "host: optimizer | 4 GB | state of the optimizer for these parameters\n");
   CHECK(text_of(memory_rows(
             layout, {.optimizer = true, .parameters = true, .optimizer_folder = "/nvme"})) ==
         "all | 6.9 GB | on the device\n"
         "gathered | 6.9 GB | parameters of other ranks, two units at a time\n"
-        "gradients | 999 bytes | of what it updates\n"
-        "activations | 12 kB | of 1 micro-batch of 1 under way\n"
-        "host: gradients | 999 bytes | copies, for the update\n"
+        "gradients | 999 bytes | of the parameters that the rank updates\n"
+        "activations | 12 kB | of 1 micro-batch of 1 in progress\n"
+        "host: gradients | 999 bytes | copies for the update\n"
         "host: parameters | 2.16 GB | and buffers; it runs 82 units, stem to head\n"
-        "file: optimizer | 4 GB | the optimizer's state of that\n");
+        "file: optimizer | 4 GB | state of the optimizer for these parameters\n");
 }
 
 TEST_CASE("exchanges are rows with their calls, and say whether they stay inside a node") {
