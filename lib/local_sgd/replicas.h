@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "lib/core/process/signals.h"
+#include "lib/units/shard.h"
 
 namespace scaletrain::local_sgd {
 

@@ -25,6 +25,7 @@ constexpr std::size_t kReadBytes = 1 << 20;              // at a time
 constexpr std::chrono::milliseconds kTimeToProve{1000};  // timeout of the handshake
 constexpr std::chrono::milliseconds kNoDescriptor{10};   // until another one may be free
 constexpr std::ptrdiff_t kMostStrangers = 16;            // limit of connections without the word
+constexpr std::chrono::milliseconds kLeastTime{100};     // for the word to arrive
 constexpr std::uint64_t kMostBytes = 1ULL << 36;         // message size limit
 
 std::string new_word() {
@@ -71,15 +72,17 @@ class Hub::Server {
 
   // False: the end.
   bool wait() {
-    std::vector<pollfd> polls{{.fd = end_, .events = POLLIN, .revents = 0},
-                              {.fd = listener_.get(), .events = POLLIN, .revents = 0}};
+    const bool is_full = has_no_room();
+    std::vector<pollfd> polls{
+        {.fd = end_, .events = POLLIN, .revents = 0},
+        {.fd = is_full ? -1 : listener_.get(), .events = POLLIN, .revents = 0}};
     for (const Guest& guest : guests_) {
       const auto events = static_cast<short>(guest.out.empty() ? POLLIN : POLLIN | POLLOUT);
       polls.push_back({.fd = guest.fd.get(), .events = events, .revents = 0});
     }
-    const bool has_stranger =
-        std::ranges::any_of(guests_, [](const Guest& guest) { return guest.rank < 0; });
-    const int time_ms = has_stranger ? static_cast<int>(kTimeToProve.count()) : -1;
+    const bool has_stranger = std::ranges::any_of(guests_, is_stranger);
+    const std::chrono::milliseconds time = is_full ? kLeastTime : kTimeToProve;
+    const int time_ms = has_stranger ? static_cast<int>(time.count()) : -1;
     while (poll(polls.data(), polls.size(), time_ms) < 0 && errno == EINTR) {
     }
     if (polls[0].revents != 0) return false;
@@ -96,10 +99,19 @@ class Hub::Server {
     guests_.push_back({.fd = std::move(fd)});
   }
 
+  static bool is_stranger(const Guest& guest) { return guest.rank < 0; }
+
+  // True if new connections wait in the backlog: there are many, and the word of each may be on its
+  // way, as when many ranks connect at once.
+  bool has_no_room() const {
+    const auto first = std::ranges::find_if(guests_, is_stranger);
+    return std::ranges::count_if(guests_, is_stranger) >= kMostStrangers &&
+           core::now() - first->since < kLeastTime;
+  }
+
   // Closes the stranger that has waited longest if there are too many: a rank sends the word at
   // once, and is not kept waiting by connections that send nothing.
   void make_room() {
-    const auto is_stranger = [](const Guest& guest) { return guest.rank < 0; };
     if (std::ranges::count_if(guests_, is_stranger) < kMostStrangers) return;
     guests_.erase(std::ranges::find_if(guests_, is_stranger));
   }

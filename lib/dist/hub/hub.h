@@ -64,6 +64,7 @@ class HubLink {
   std::optional<HubMessage> receive_within(std::chrono::milliseconds time);
 
  private:
+  void join(const std::string& address);
   void write(const void* bytes, std::size_t count);
   void read(void* bytes, std::size_t count);
   [[noreturn]] void lose(const std::string& why) const;

@@ -38,7 +38,17 @@ void keep_alive(int fd) {
   set(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
+// The hub closes a connection whose word does not come within a second: a rank that was stopped
+// between connecting and sending tries once more.
 HubLink::HubLink(const std::string& address, int rank) : rank_(rank) {
+  try {
+    join(address);
+  } catch (const core::StoppedError&) {
+    join(address);
+  }
+}
+
+void HubLink::join(const std::string& address) {
   std::istringstream words(address);
   std::string word, host, why;
   int port = 0;
@@ -47,7 +57,7 @@ HubLink::HubLink(const std::string& address, int rank) : rank_(rank) {
   if (!fd_) lose(fmt::format("cannot be reached at {}: {}", host, why));
   keep_alive(fd_.get());
   const auto* const bytes = reinterpret_cast<const std::byte*>(word.data());
-  send({.number = rank, .body = {bytes, bytes + word.size()}});
+  send({.number = rank_, .body = {bytes, bytes + word.size()}});
   receive();
 }
 

@@ -16,8 +16,8 @@ constexpr std::size_t kLinkType = 156, kLinkName = 157, kLinkNameBytes = 100;  /
 
 std::string_view up_to_nul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
-// Returns the link target in the records of a pax extended header, "LENGTH KEY=VALUE\
-// ", which were already validated; "" if there is none.
+// Returns the link target in the records of a pax extended header, "LENGTH KEY=VALUE\n", which were
+// already validated; "" if there is none.
 std::string pax_target(std::string_view records) {
   constexpr std::string_view kKey = "linkpath=";
   std::string target;
