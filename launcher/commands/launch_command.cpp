@@ -16,6 +16,7 @@
 #include "launcher/jobs/nodes/nodes_job.h"
 #include "launcher/jobs/recipe_job.h"
 #include "launcher/place/slurm_step.h"
+#include "launcher/plan/finished_runs.h"
 #include "launcher/platform/open_files.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
@@ -143,6 +144,10 @@ int launch_recipe(const LaunchOptions& options, bool resume_command) {
   RecipeJob job(std::move(request), placement, options);
   if (const std::optional<int> status = job.open_run_folder()) return *status;
   const int status = run_launched(job.job(), placement, options);
+  const bool has_folder = placement.nnodes == 1 || placement.hosts_store();
+  if (status == 0 && has_folder && options.overfit == 0) {
+    note_finished_run(finished_runs_file(), run);
+  }
   return status == 0 && options.overfit > 0 ? judge_overfit(run) : status;
 }
 

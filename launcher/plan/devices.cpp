@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "lib/core/error.h"
 #include "lib/core/text/lookup.h"
@@ -132,6 +134,26 @@ std::optional<double> DeviceKind::peak_flops(const std::string& precision) const
 const std::vector<DeviceKind>& device_kinds() {
   static const std::vector<DeviceKind> kinds = make_kinds();
   return kinds;
+}
+
+std::string device_called(const std::string& cuda_name) {
+  // As cudaGetDeviceProperties names them; the first that is found counts.
+  constexpr std::pair<std::string_view, const char*> kCudaNames[] = {{"H100 PCIe", "h100-pcie"},
+                                                                     {"H100 80GB", "h100"},
+                                                                     {"H200", "h200"},
+                                                                     {"B200", "b200"},
+                                                                     {"A100-SXM4-40GB", "a100-40"},
+                                                                     {"A100-PCIE-40GB", "a100-40"},
+                                                                     {"A100", "a100"},
+                                                                     {"L40S", "l40s"},
+                                                                     {"RTX 4090", "rtx4090"}};
+  if (cuda_name == "cpu") return cuda_name;
+  if (cuda_name == "NVIDIA L4") return "l4";  // not the L40
+  for (const auto& [part, name] : kCudaNames) {
+    if (cuda_name.find(part) != std::string::npos && !cuda_name.ends_with("Laptop GPU"))
+      return name;
+  }
+  return "";
 }
 
 const DeviceKind& device_kind(const std::string& name) {

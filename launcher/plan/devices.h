@@ -29,6 +29,10 @@ struct DeviceKind {
 // All GPUs of the table; "cpu" is this machine and is not among them.
 const std::vector<DeviceKind>& device_kinds();
 
+// Name of the device that CUDA calls `cuda_name`, such as "NVIDIA H100 80GB HBM3"; "cpu" for "cpu",
+// and "" for one that is not in the table.
+std::string device_called(const std::string& cuda_name);
+
 // Throws core::UsageError with the nearest name.
 const DeviceKind& device_kind(const std::string& name);
 

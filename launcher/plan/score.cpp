@@ -1,15 +1,20 @@
 #include "launcher/plan/score.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "lib/core/descriptor.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/text/json_text.h"
@@ -78,13 +83,22 @@ fs::path scores_file() {
   return fs::path(home) / ".local/state/scaletrain/plan_scores.jsonl";
 }
 
-void append_score(const fs::path& file, const Score& score) {
+void append_private_line(const fs::path& file, const std::string& line) {
+  constexpr mode_t kOwner = 0600;
   core::system_disk().make_folders(file.parent_path());
-  std::ofstream stream(file, std::ios::app);
-  stream << core::json_text(score_json(score)) + "\n" << std::flush;
-  if (stream) return;
-  throw core::StorageError(file.string(), "the score could not be written",
+  const core::Descriptor fd(
+      ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kOwner));
+  const std::string bytes = line + "\n";
+  const bool is_written =
+      fd.get() >= 0 && ::write(fd.get(), bytes.data(), bytes.size()) == std::ssize(bytes);
+  if (is_written) return;
+  throw core::StorageError(file.string(),
+                           fmt::format("cannot be written: {}", core::errno_text(errno)),
                            "check the folder's permissions and free space");
+}
+
+void append_score(const fs::path& file, const Score& score) {
+  append_private_line(file, core::json_text(score_json(score)));
 }
 
 std::vector<Score> read_scores(const fs::path& file) {

@@ -29,7 +29,11 @@ nlohmann::ordered_json score_json(const Score& score);
 // Returns "" without a home folder.
 std::filesystem::path scores_file();
 
-// Appends `score` to `file`, whose folder is made. Throws core::StorageError.
+// Appends `line` to `file` in one write, so that jobs that end together do not mix. Makes the
+// folder; only its owner may read a file that is made. Throws core::StorageError.
+void append_private_line(const std::filesystem::path& file, const std::string& line);
+
+// Appends `score` to `file` likewise.
 void append_score(const std::filesystem::path& file, const Score& score);
 
 // Reads `file`; skips lines that are damaged. A run that was scored again counts once, as scored

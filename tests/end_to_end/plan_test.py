@@ -88,6 +88,18 @@ class PlanTest(support.RunTestCase):
         planned = self.plan(recipe, env=self.state())
         self.assertIn("1 scored", planned["accuracy"])
 
+    def test_scores_fill_with_the_runs_that_finished(self):
+        self.run_scaletrain("launch", self.recipe("kept"))
+        self.run_scaletrain("launch", self.recipe("not_listed"), env={"SCALETRAIN_PLAN_SCORES": "off"})
+        scored = self.run_scaletrain("plan", "scores")
+        self.assertIn(f"scoring the prediction for {self.folder / 'kept'}\n", scored.stderr)
+        self.assertNotIn("not_listed", scored.stderr)
+        self.assertEqual([["cpu", name, "1"] for name in ("memory_bytes", "seconds", "step_s")],
+                         [line.split()[:3] for line in scored.stdout.splitlines()[1:]])
+        again = self.run_scaletrain("plan", "scores")
+        self.assertEqual(scored.stdout, again.stdout)
+        self.assertNotIn("scoring", again.stderr)
+
     def test_mistakes_name_the_remedy(self):
         recipe = self.recipe()
         self.assertIn('did you mean "h100"?',

@@ -64,10 +64,11 @@ class RunTestCase(unittest.TestCase):
         """Starts `scaletrain ARGUMENTS`; killed with all it started when the test ends."""
         marker = f"SCALETRAIN_TEST_MARKER={self.id()}-{time.monotonic_ns()}"
         name, value = marker.split("=")
+        state = {"XDG_STATE_HOME": str(self.folder / "state")}  # nothing is left in the user's home
         process = subprocess.Popen(
             [str(SCALETRAIN), *map(str, arguments)], stdin=subprocess.DEVNULL,
             stdout=popen.pop("stdout", subprocess.PIPE), stderr=popen.pop("stderr", subprocess.PIPE),
-            text=True, env={**os.environ, **(env or {}), name: value}, cwd=self.folder, **popen)
+            text=True, env={**os.environ, **state, **(env or {}), name: value}, cwd=self.folder, **popen)
         process.marker = marker
         self.addCleanup(self._end, process)
         return process

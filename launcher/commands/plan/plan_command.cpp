@@ -23,6 +23,7 @@
 #include "launcher/jobs/checks/load_recipe_of_run.h"
 #include "launcher/jobs/checks/worker_program.h"
 #include "launcher/plan/devices.h"
+#include "launcher/plan/finished_runs.h"
 #include "launcher/plan/score.h"
 #include "launcher/runs/open_runs.h"
 #include "lib/core/error.h"
@@ -107,14 +108,18 @@ int plan_recipe(const PlanArguments& arguments) {
   return report.prediction.memory.fits() || report.prediction.memory.capacity <= 0 ? 0 : 1;
 }
 
+// Predicts what `run` measured, and keeps the score.
+Score score_and_keep(const RunRecord& run, const PlanTarget& target) {
+  const recipe::Recipe recipe = recipe_of_run(run);
+  Score score = score_run(run, target, predict(recipe, target, ask_layout_of(recipe, target)));
+  if (const auto file = scores_file(); !file.empty()) append_score(file, score);
+  return score;
+}
+
 int check_run(const PlanArguments& arguments) {
   const OpenRuns runs({arguments.run});
   const RunRecord& run = runs.all().front();
-  const PlanTarget target = target_of_run(run, arguments.target.device);
-  const recipe::Recipe recipe = recipe_of_run(run);
-  const Score score =
-      score_run(run, target, predict(recipe, target, ask_layout_of(recipe, target)));
-  if (const auto file = scores_file(); !file.empty()) append_score(file, score);
+  const Score score = score_and_keep(run, target_of_run(run, arguments.target.device));
   const std::string text =
       arguments.json ? core::json_text(score_json(score), 2) + "\n" : score_text(score);
   std::fputs(text.c_str(), stdout);
@@ -162,10 +167,29 @@ void declare_target(CLI::App& command, PlanTarget& target) {
       ->check(CLI::NonNegativeNumber);
 }
 
+// Scores the runs that finished on this machine since the last call.
+void score_finished_runs() {
+  constexpr std::size_t kMost = 20;  // a prediction takes some seconds
+  const std::vector<Score> known = read_scores(scores_file());
+  for (const std::string& folder : unscored_runs(finished_runs_file(), known, kMost)) {
+    try {
+      const RunRecord run = read_run(folder, folder);
+      const std::string device = device_of_run(run);
+      if (device.empty()) continue;
+      core::log("scoring the prediction for {}", folder);
+      score_and_keep(run, target_of_run(run, device));
+    } catch (const core::Error& error) {
+      core::warn("{}: no score: {}: {}", folder, error.place(), error.found());
+    }
+  }
+}
+
 void add_scores(CLI::App& command, int& exit_status) {
   CLI::App* const scores = command.add_subcommand(
-      "scores", "Print how far predictions were off in the runs that were scored on this machine.");
+      "scores",
+      "Score the runs that finished on this machine, and print how far predictions were off.");
   scores->callback([&exit_status] {
+    score_finished_runs();
     const std::vector<Score> all = read_scores(scores_file());
     const std::string text =
         all.empty() ? "no run was scored yet: scaletrain plan --check RUN\n" : scores_text(all);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
+#include "launcher/plan/devices.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/error.h"
 #include "lib/core/text/table.h"
@@ -28,9 +27,15 @@ recipe::Recipe recipe_of_run(const RunRecord& run) {
   return recipe::load_recipe((run.folder / "recipe.json").string(), {});
 }
 
+std::string device_of_run(const RunRecord& run) {
+  const RunJson start = read_object(run.folder / "start.json");
+  const auto devices = start.is_object() ? start.find("devices") : start.end();
+  if (devices == start.end() || !devices->is_object()) return "";
+  return device_called(string_of(*devices, "name"));
+}
+
 PlanTarget target_of_run(const RunRecord& run, const std::string& device) {
-  std::ifstream stream(run.folder / "start.json");
-  const RunJson start = RunJson::parse(stream, nullptr, /*allow_exceptions=*/false);
+  const RunJson start = read_object(run.folder / "start.json");
   const auto devices = start.is_object() ? start.find("devices") : start.end();
   const bool is_known = start.is_object() && devices != start.end() && devices->is_object() &&
                         devices->value("ranks", 0) > 0 && devices->value("nodes", 0) > 0;
@@ -44,7 +49,7 @@ PlanTarget target_of_run(const RunRecord& run, const std::string& device) {
 
 Score score_run(const RunRecord& run, const PlanTarget& target, const Prediction& prediction) {
   const std::vector<RunValue> values = run_results(run);
-  Score score{.run = run.folder.string(), .device = target.device};
+  Score score{.run = std::filesystem::absolute(run.folder).lexically_normal().string(), .device = target.device};
   score.memory_bytes = scored(prediction.memory.total(), find_value(values, "memory_bytes"));
   score.seconds = scored(prediction.cost.seconds, find_value(values, "seconds"));
   const RunValue* const rate = find_value(values, "samples_per_s");

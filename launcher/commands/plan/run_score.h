@@ -13,6 +13,9 @@ namespace scaletrain::launcher {
 // Reads the recipe of a run. Throws the errors of parsing.
 recipe::Recipe recipe_of_run(const RunRecord& run);
 
+// Name of the device that a run has used, as --device takes it; "" if it is not in the table.
+std::string device_of_run(const RunRecord& run);
+
 // The ranks and nodes of a run, from its start.json; `device` as --device takes it. Throws
 // core::UsageError if start.json does not have them.
 PlanTarget target_of_run(const RunRecord& run, const std::string& device);

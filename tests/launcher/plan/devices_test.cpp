@@ -35,6 +35,18 @@ TEST_CASE("the peak is that of the recipe's precision") {
   CHECK(!device.peak_flops("fp64"));
 }
 
+TEST_CASE("a run's device is found by the name that CUDA gives it") {
+  CHECK(device_called("cpu") == "cpu");
+  CHECK(device_called("NVIDIA H100 80GB HBM3") == "h100");
+  CHECK(device_called("NVIDIA H100 PCIe") == "h100-pcie");
+  CHECK(device_called("NVIDIA A100-SXM4-40GB") == "a100-40");
+  CHECK(device_called("NVIDIA A100-SXM4-80GB") == "a100");
+  CHECK(device_called("NVIDIA L4") == "l4");
+  CHECK(device_called("NVIDIA L40") == "");
+  CHECK(device_called("NVIDIA GeForce RTX 4090 Laptop GPU") == "");
+  CHECK(device_called("Tesla V100-SXM2-16GB") == "");
+}
+
 TEST_CASE("an unknown device is answered with the nearest name") {
   try {
     device_kind("h1oo");
