@@ -1,7 +1,6 @@
 """Faults 20 and 21 of shards made to do harm: refused at once, in little memory, nothing written."""
 import gzip
 import io
-import json
 import os
 import subprocess
 import tarfile
@@ -145,32 +144,6 @@ class Hostile(FolderTest):
                         for word in reader))
                     self.assertEqual(65, code, output)
                     self.assertIn(f"is {found}, not the file itself", output)
-
-    def test_a_pointer_beside_a_sound_file_is_named(self):
-        """A label in a shard, and files of a tokenizer that are only copied."""
-        pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-        with tarfile.open(self.path("labels.tar"), "w") as tar:
-            for name, content in (("a.png", picture(1)), ("a.cls", pointer)):
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                tar.addfile(info, io.BytesIO(content))
-        code, output = self.run_limited("check", "labels.tar")
-        self.assertEqual(65, code, output)
-        self.assertIn("a.cls: is a git-lfs pointer, not the file itself", output)
-        self.write("text.txt", "text")
-        vocabulary = {chr(0x100 + i) if i < 33 else chr(i): i for i in range(127)}
-        for name in ("tokenizer_config.json", "special_tokens_map.json"):
-            self.write(f"{name}.d/tokenizer.json", json.dumps({
-                "added_tokens": [{"id": 127, "content": "<|endoftext|>", "special": True}],
-                "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
-                "decoder": {"type": "ByteLevel"},
-                "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}))
-            self.write(f"{name}.d/{name}", pointer)
-            with self.subTest(name):
-                code, output = self.run_limited("tokenize", "text.txt", "--tokenizer", f"{name}.d",
-                                                "--out", f"{name}.out")
-                self.assertEqual(65, code, output)
-                self.assertIn(f"{name}: is a git-lfs pointer, not the file itself", output)
 
     def test_what_is_no_file(self):
         os.mkfifo(self.path("fifo.tar"))

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/zeros.h>
 
+#include "lib/input/images.h"
+
 namespace scaletrain::train {
 
 task::Example blank_batch(const recipe::Recipe& recipe, const task::Task& task,
@@ -12,7 +14,11 @@ task::Example blank_batch(const recipe::Recipe& recipe, const task::Task& task,
   }
   const std::int64_t size = recipe.data.image_size;
   const std::int64_t classes = task.independent_classes();
-  return {.input = at::zeros({samples, 3, size, size}),
+  // The channels of a pixel are neighbours, as lib/input lays images out: the memory of the first
+  // layers depends on that.
+  const at::Tensor pixels = at::zeros({samples, size, size, recipe.model.in_channels},
+                                      input::image_type(recipe.precision));
+  return {.input = pixels.permute({0, 3, 1, 2}),
           .target = classes > 0 ? at::zeros({samples, classes}) : at::zeros({samples}, at::kLong)};
 }
 
