@@ -91,13 +91,13 @@ std::string bytes_of_file(const fs::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-struct Line {
+struct FormLine {
   double loss;
   std::string digest;
 };
 
-std::vector<Line> lines_of_run(const recipe::Recipe& recipe) {
-  std::vector<Line> result;
+std::vector<FormLine> lines_of_run(const recipe::Recipe& recipe) {
+  std::vector<FormLine> result;
   std::ifstream stream(recipe.output + "/metrics.jsonl");
   for (std::string line; std::getline(stream, line);) {
     const auto json = nlohmann::json::parse(line);
@@ -138,7 +138,7 @@ TEST_CASE(
                             [&](const core::WorkerEnv& env) { return train_in(shared, env); })) {
       CHECK(result.text == "code 0 after step 6");
     }
-    const std::vector<Line> alone = lines_of_run(whole), both = lines_of_run(shared);
+    const std::vector<FormLine> alone = lines_of_run(whole), both = lines_of_run(shared);
     REQUIRE(alone.size() == 6);
     REQUIRE(both.size() == 6);
     const auto found = exact.find(precision.name);
@@ -189,7 +189,7 @@ TEST_CASE("every precision trains a small model to about the loss of fp32") {
                      fmt::format("output={}-{}", tiny.path("run"), losses.size())});
     CHECK(testing::said_apart([&] { return train_in(recipe, {}); }) == "code 0 after step 200");
     double sum = 0;
-    const std::vector<Line> lines = lines_of_run(recipe);
+    const std::vector<FormLine> lines = lines_of_run(recipe);
     for (std::size_t i = 180; i < 200; ++i) sum += lines.at(i).loss;
     losses[precision.keys] = sum / 20;
   }

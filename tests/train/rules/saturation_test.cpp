@@ -12,12 +12,12 @@
 namespace scaletrain::train {
 namespace {
 
-struct Values {
+struct Watched {
   double loss = 0, norm = 0;
 };
 
 // A healthy run: the loss falls from 2.3 to 0.3 with 10 % of noise, the norm from 3 to 0.5.
-Values healthy(int step, core::Philox& draws) {
+Watched healthy(int step, core::Philox& draws) {
   const auto noise = [&] {
     constexpr double kRange = 18446744073709551616.0;  // 2^64
     return 0.9 + 0.2 * static_cast<double>(draws.next_u64()) / kRange;
@@ -28,12 +28,12 @@ Values healthy(int step, core::Philox& draws) {
 
 // The step of the first warning, and its text up to "has" or "have"; "" without one. From
 // `planted` on `change` is made.
-std::string first_warning(int number, int planted, const std::function<Values(Values)>& change) {
+std::string first_warning(int number, int planted, const std::function<Watched(Watched)>& change) {
   constexpr int kSteps = 1000;
   Saturation saturation(saturation_steps(0, kSteps));
   core::Philox draws(1, core::DrawPurpose::kInit, 0, static_cast<std::uint64_t>(number));
   for (int step = 1; step <= kSteps; ++step) {
-    Values values = healthy(step, draws);
+    Watched values = healthy(step, draws);
     if (step >= planted) values = change(values);
     const std::string text = saturation.step(step, values.loss, values.norm);
     if (text.empty()) continue;
@@ -46,14 +46,14 @@ std::string first_warning(int number, int planted, const std::function<Values(Va
 
 TEST_CASE("a run without a change is noticed within 2 % of its steps, by its loss or its norm") {
   // 1 % of 1000 steps are 10: 20 is the fewest, which is 2 %.
-  CHECK(first_warning(0, 500, [](Values v) { return Values{0.69, v.norm}; }) == "20 the loss");
-  CHECK(first_warning(0, 500, [](Values v) { return Values{0, v.norm}; }) == "20 the loss");
-  CHECK(first_warning(0, 500, [](Values v) { return Values{v.loss, 0}; }) == "20 the gradients");
-  CHECK(first_warning(0, 500, [](Values v) {
-          return Values{v.loss, 1e-4 * v.norm};
+  CHECK(first_warning(0, 500, [](Watched v) { return Watched{0.69, v.norm}; }) == "20 the loss");
+  CHECK(first_warning(0, 500, [](Watched v) { return Watched{0, v.norm}; }) == "20 the loss");
+  CHECK(first_warning(0, 500, [](Watched v) { return Watched{v.loss, 0}; }) == "20 the gradients");
+  CHECK(first_warning(0, 500, [](Watched v) {
+          return Watched{v.loss, 1e-4 * v.norm};
         }) == "20 the gradients");
-  CHECK(first_warning(0, 500, [](Values v) {
-          return Values{v.loss, 1};
+  CHECK(first_warning(0, 500, [](Watched v) {
+          return Watched{v.loss, 1};
         }) == "20 the gradient norm");
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("no healthy run of 50 is warned of") {
 }
 
 TEST_CASE("gradients that vanish with the loss are a run that has learned its data") {
-  const auto fitted = [](Values v) { return Values{1e-3 * v.loss, 1e-4 * v.norm}; };
+  const auto fitted = [](Watched v) { return Watched{1e-3 * v.loss, 1e-4 * v.norm}; };
   CHECK(first_warning(0, 500, fitted) == "");
 }
 
