@@ -25,8 +25,8 @@ class StartBlockTest(support.RunTestCase):
                          start["batch"])
         self.assertEqual((20, {"data": 2}), (start["total_steps"], start["layout"]))
         parameters = 4 * start["model"]["parameters"]  # fp32
-        # Gradient accumulation keeps the sum beside the buckets of the all-reduce.
-        self.assertEqual((parameters, 2 * parameters),
+        # Gradient accumulation adds up in the buckets of the all-reduce.
+        self.assertEqual((parameters, parameters),
                          (start["memory_bytes"]["parameters"], start["memory_bytes"]["gradients"]))
         self.assertEqual((2, 1), (start["devices"]["ranks"], start["devices"]["nodes"]))
         self.assertIn("  data       train 1,400 samples (4 shards), val 200 samples, test 197 samples; "

@@ -113,7 +113,7 @@ Measured measure_alone() {
   return read_measured(alone[0].text).at(0);
 }
 
-TEST_CASE("gradient accumulation holds gradients twice with data parallel, and ZeRO-1 in full") {
+TEST_CASE("gradient accumulation holds gradients once with data parallel, and in full with ZeRO-1") {
   const Measured whole = measure_alone();
   const double p = whole.parameters, activations = whole.peak - 4 * p;
   const double part = p / kRanks, two_units = 2 * whole.largest_unit;
@@ -123,8 +123,8 @@ TEST_CASE("gradient accumulation holds gradients twice with data parallel, and Z
     double bytes;
   };
   const std::array rows{
-      // Parameters, gradients inside the buckets and outside, the averages.
-      Row{1, 2, p + 2 * p + 2 * p + activations}, Row{1, 1, p + p + 2 * p + activations},
+      // Parameters, gradients as views of the buckets, the averages.
+      Row{1, 2, p + p + 2 * p + activations}, Row{1, 1, p + p + 2 * p + activations},
       // Parameters, all blocks of gradients, a part of the averages.
       Row{kRanks, 2, p + p + 2 * part + activations},
       // Parameters, a part of the gradients and two blocks in flight, a part of the averages.

@@ -15,10 +15,11 @@ FILES = [f"lib/train/{name}.*"
 OUTCOMES = ["lib/train/rules/outcomes.cpp"]
 # How many rows each expert takes are shapes, which the host must know; and how many elements each
 # rank has, once before the first step. Decoupled replicas get weights from the host, and checkpoints
-# are read and written there.
+# are read and written there. The cause of an anomalous step is looked for after it.
 SHAPES = {"lib/nn/experts/routing.cpp": "const Tensor host = chosen.cpu();",
           "lib/parallel/expert_exchange.cpp": "return experts.to_host(others);",
           "lib/engine/tensor_owners.cpp": "all = ranks.to_host(all);",
+          "lib/engine/not_finite.cpp": "at::isfinite(tensor).all().item<bool>();",
           "lib/units/shard.cpp": "const at::Tensor local = shard.tensor.detach().cpu().contiguous();",
           "lib/local_sgd/tensor_bytes.h":
               "inline at::Tensor on_host(const at::Tensor& weights) { return weights.cpu(); }"}

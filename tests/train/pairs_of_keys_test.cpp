@@ -146,6 +146,7 @@ const std::map<std::string, const char*>& reasons() {
       {"parallel.sequence", "of several ranks: tests/train/model/tensor_layout_test.cpp"},
       {"parallel.context", "of several ranks: tests/train/model/context_layout_test.cpp"},
       {"worker", "another program: tests/launcher/own_worker_test.py"},
+      {"anomaly.max", "ends a run: tests/train/loop/anomalies_test.cpp"},
       {"anomaly.saturation", "a warning: tests/train/rules/saturation_test.cpp"},
       {"output", "where a run lies"},
   };
@@ -277,7 +278,6 @@ std::map<std::string, Pair> pairs_of(const Pairs& files) {
       {"anomaly.policy", pair(spiky, "anomaly.policy=clip")},
       {"anomaly.spike", pair(spiky, "anomaly.spike=100")},
       {"anomaly.window", pair(spiky, "anomaly.window=10")},
-      {"anomaly.max", pair(spiky, "anomaly.max=0")},
       {"anomaly.factor", pair(reducing, "anomaly.factor=0.1")},
       {"sam.rho", pair({"sam={}"}, "sam.rho=0.5")},
       {"sam.adaptive", pair({"sam={}"}, "sam.adaptive=true")},
