@@ -76,7 +76,7 @@ std::string summary_text(const RunSummary& summary) {
   if (summary.times.wall_s > 0) text += times_text(summary.times);
   for (const std::string& cause : summary.slow) text += row("slow", cause);
   if (summary.skipped_steps > 0) {
-    text += row("skipped", fmt::format("{} whose loss or gradients were not finite",
+    text += row("skipped", fmt::format("{}: not finite, a spike, or taken back by a rollback",
                                        core::counted(summary.skipped_steps, "step")));
   }
   if (summary.empty_steps > 0) {

@@ -95,7 +95,7 @@ TEST_CASE("the summary of a run that was stopped before its first validation") {
   summary.checkpoint = "runs/digits-resnet18/checkpoints/step-00000012";
   CHECK(summary_text(summary) ==
         "digits-resnet18: stopped by SIGTERM, 12 steps in 1m 23s, 512 samples/s\n"
-        "  skipped      2 steps whose loss or gradients were not finite\n"
+        "  skipped      2 steps: not finite, a spike, or taken back by a rollback\n"
         "  no targets   3 steps learned nothing: masks left out their targets\n"
         "  bad samples  31 were skipped: runs/digits-resnet18/bad_samples\n"
         "  checkpoint   runs/digits-resnet18/checkpoints/step-00000012\n"
