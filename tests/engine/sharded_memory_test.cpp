@@ -113,7 +113,8 @@ Measured measure_alone() {
   return read_measured(alone[0].text).at(0);
 }
 
-TEST_CASE("gradient accumulation holds gradients once with data parallel, and in full with ZeRO-1") {
+TEST_CASE(
+    "gradient accumulation holds gradients once with data parallel, and in full with ZeRO-1") {
   const Measured whole = measure_alone();
   const double p = whole.parameters, activations = whole.peak - 4 * p;
   const double part = p / kRanks, two_units = 2 * whole.largest_unit;

@@ -49,7 +49,8 @@ PlanTarget target_of_run(const RunRecord& run, const std::string& device) {
 
 Score score_run(const RunRecord& run, const PlanTarget& target, const Prediction& prediction) {
   const std::vector<RunValue> values = run_results(run);
-  Score score{.run = std::filesystem::absolute(run.folder).lexically_normal().string(), .device = target.device};
+  Score score{.run = std::filesystem::absolute(run.folder).lexically_normal().string(),
+              .device = target.device};
   score.memory_bytes = scored(prediction.memory.total(), find_value(values, "memory_bytes"));
   score.seconds = scored(prediction.cost.seconds, find_value(values, "seconds"));
   const RunValue* const rate = find_value(values, "samples_per_s");
