@@ -70,9 +70,11 @@ format::ClassNames classes_of_shards(const std::vector<std::string>& shards) {
     if (core::is_url(shard) || !seen.insert(folder).second) continue;
     const fs::path file = folder / "classes.json";
     format::ClassNames found{names_of_file(file), file.string()};
-    if (found.names.empty()) continue;
-    if (first.names.empty()) first = std::move(found);
     if (found.names.empty() || found.names == first.names) continue;
+    if (first.names.empty()) {
+      first = std::move(found);
+      continue;
+    }
     throw core::DataError(found.owner, "has other classes than " + first.owner,
                           "a label means one class in a set: take sets of the same classes");
   }
