@@ -40,7 +40,10 @@ class PlanTest(support.RunTestCase):
                 planned = self.plan("--nproc", ranks, recipe)
                 measured = self.plan("--nproc", ranks, "--probe", recipe)
                 self.assertTrue(planned["memory_was_measured"])
-                bytes_of = [one["memory_bytes"] - one["memory"]["reserve"] for one in (planned, measured)]
+                # Without "other": on several ranks it sometimes holds the message of the first broadcast of
+                # the parameters, which the communication thread frees some time later.
+                bytes_of = [one["memory_bytes"] - one["memory"]["reserve"] - one["memory"]["other"]
+                            for one in (planned, measured)]
                 self.assertAlmostEqual(1, bytes_of[0] / bytes_of[1], delta=TOLERANCE, msg=(planned, measured))
                 self.assertGreater(measured["step_s"], 0)
 
