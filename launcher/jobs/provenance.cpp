@@ -81,6 +81,7 @@ void ProvenanceRecorder::write() {
   const std::optional<std::vector<DataFile>> files = data_files(data_, weights_, stop_);
   if (!files) return;
   const std::string changes = git_changes(fs::current_path(), stop_);
+  if (stop_) return;  // git was cut short: no changes would be wrong
   nlohmann::ordered_json json{
       {"version", kFormatVersion}, {"time", core::unix_time()}, {"data", data_files_json(*files)}};
   if (!changes.empty()) {

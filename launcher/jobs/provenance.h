@@ -19,7 +19,7 @@ class ProvenanceRecorder {
  public:
   // `weights`: path of the initial weights, "" for none.
   ProvenanceRecorder(std::filesystem::path run, recipe::Data data, std::string weights);
-  // Ends the look at the files early; then nothing is written.
+  // Ends the look at files and repository early; then nothing is written.
   ~ProvenanceRecorder();
   ProvenanceRecorder(const ProvenanceRecorder&) = delete;
   ProvenanceRecorder& operator=(const ProvenanceRecorder&) = delete;
