@@ -70,7 +70,7 @@ std::string to_json_line(const LedgerRecord& record, double time) {
                               {"rank", record.rank},
                               {"seconds", by_row(record.seconds)}};
   if (record.mean) line["mean"] = by_row(*record.mean);
-  if (record.next_own) line["next_own"] = *record.next_own;
+  if (record.straggler_s) line["straggler_s"] = *record.straggler_s;
   line["time"] = time;
   return line.dump();
 }

@@ -75,7 +75,9 @@ struct LedgerRecord {
   int rank = 0;                               // highest own time: all but exposed communication
   core::RowSeconds seconds{};                 // of that rank
   std::optional<core::RowSeconds> mean = {};  // over the ranks; nullopt: there is one
-  std::optional<double> next_own = {};        // own time of the second slowest rank, likewise
+  // Seconds by which the slowest rank's own time in steps exceeds that of the next one; nullopt:
+  // there is one rank.
+  std::optional<double> straggler_s = {};
 };
 
 // {"event":"straggler", ...}: once an attempt for each rank

@@ -78,9 +78,7 @@ Interval interval_of(const Json& line) {
   for (std::size_t row = 0; row < core::kTimeRows; ++row) {
     result.seconds[row] = number_or(*rows, std::string(row_name(row)).c_str(), 0);
   }
-  const double own =
-      core::sum_of(result.seconds) - result.seconds[index_of(TimeRow::kCommunication)];
-  result.slowest_s = std::max(0.0, own - number_or(line, "next_own", own));
+  result.slowest_s = number_or(line, "straggler_s", 0);
   return result;
 }
 

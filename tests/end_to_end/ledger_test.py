@@ -114,11 +114,11 @@ class LedgerTest(LedgerTestCase):
         self.assertIn("restart", times["remedies"])
 
     def test_what_ifs_are_the_times_of_the_runs_without_the_delays(self):
-        base = {"slow-forward@1": 150}
+        base = {"slow-forward@1": 300}
         step_s = {}
-        for name, delays in (("base", base), ("data", {**base, "slow-batch@1": 60}),
-                             ("rank", {**base, "slow-forward@1,1": 60}),
-                             ("collective", {**base, "slow-collective@1,1": 15})):
+        for name, delays in (("base", base), ("data", {**base, "slow-batch@1": 120}),
+                             ("rank", {**base, "slow-forward@1,1": 120}),
+                             ("collective", {**base, "slow-collective@1,1": 30})):
             times = self.check_sum(self.train(name, delays, ranks=2, checkpoint=None, validate=None))
             steps = sum(times["seconds"][row] for row in STEP_ROWS)
             step_s[name] = {"as it is": steps, **{what: steps - times["wall_s"] + seconds

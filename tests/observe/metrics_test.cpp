@@ -70,7 +70,7 @@ TEST_CASE("a train record is one line with every field of metrics.md, in its ord
         R"("order_digest":"00000000000000ab","skipped_samples":3,"time":1700000000.25})");
 }
 
-TEST_CASE("a ledger record has each row, and of several ranks their mean and the second slowest") {
+TEST_CASE("a ledger record has each row, and for several ranks their mean and how far the slowest is behind") {
   LedgerRecord record{.attempt = 1, .step = 20, .seconds = {0.5, 1, 0, 2, 4, 0.25, 1, 0, 0, 0.125}};
   const std::string rows =
       R"("seconds":{"start_up":0.5,"data_wait":1.0,"host_to_device":0.0,"forward":2.0,)"
@@ -80,10 +80,10 @@ TEST_CASE("a ledger record has each row, and of several ranks their mean and the
         R"({"event":"ledger","attempt":1,"step":20,"rank":0,)" + rows + R"(,"time":7.0})");
   record.rank = 3;
   record.mean = core::RowSeconds{1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-  record.next_own = 8.5;
+  record.straggler_s = 8.5;
   const std::string line = to_json_line(record, 7);
   CHECK(line.find(R"("rank":3,)" + rows + R"(,"mean":{"start_up":1.0,)") != std::string::npos);
-  CHECK(line.ends_with(R"("other":1.0},"next_own":8.5,"time":7.0})"));
+  CHECK(line.ends_with(R"("other":1.0},"straggler_s":8.5,"time":7.0})"));
 }
 
 TEST_CASE("a train record says whose it is where replicas train alone, an eval record of what") {

@@ -110,7 +110,7 @@ TEST_CASE("an attempt that failed before its first line is start-up, or restart 
 TEST_CASE("what-if: without data wait, without exposed communication, without the slowest rank") {
   Json line =
       ledger_line(0, 10, 110, {{"data_wait", 2}, {"forward", 5}, {"exposed_communication", 3}});
-  line["next_own"] = 6.5;  // of the slowest rank's 7 s
+  line["straggler_s"] = 0.5;
   const RunTimes times = run_times({line}, {attempt_start(0, 100)});
   CHECK(times.without_data_wait_s() == 8);
   CHECK(times.without_communication_s() == 7);

@@ -16,6 +16,13 @@ double own_seconds(const core::RowSeconds& rows) {
   return core::sum_of(rows) - seconds_of(rows, TimeRow::kCommunication);
 }
 
+// Own time in steps. Start-up, evaluation and checkpoints are left out: they differ between ranks
+// for reasons that have nothing to do with the speed of their steps.
+double own_step_seconds(const core::RowSeconds& rows) {
+  const observe::OwnTimes times = own_times(rows);
+  return times.data + times.compute;
+}
+
 }  // namespace
 
 core::RowSeconds take_own_times(bool waits) {
@@ -42,26 +49,25 @@ observe::LedgerRecord ledger_of_ranks(std::span<const double> ranks) {
   const std::size_t count = ranks.size() / core::kTimeRows;
   observe::LedgerRecord record;
   core::RowSeconds mean{};
-  double slowest = -1, next = -1;
+  std::vector<double> in_steps;
+  double slowest = -1;
   for (std::size_t rank = 0; rank < count; ++rank) {
     core::RowSeconds rows{};
     for (std::size_t i = 0; i < core::kTimeRows; ++i) {
       rows[i] = ranks[rank * core::kTimeRows + i];
       mean[i] += rows[i] / static_cast<double>(count);
     }
+    in_steps.push_back(own_step_seconds(rows));
     const double own = own_seconds(rows);
-    if (own <= slowest) {
-      next = std::max(next, own);
-      continue;
-    }
-    next = slowest;
+    if (own <= slowest) continue;
     slowest = own;
     record.rank = static_cast<int>(rank);
     record.seconds = rows;
   }
   if (count < 2) return record;
   record.mean = mean;
-  record.next_own = next;
+  std::ranges::sort(in_steps);
+  record.straggler_s = in_steps[count - 1] - in_steps[count - 2];
   return record;
 }
 

@@ -122,15 +122,15 @@ TEST_CASE("times are a step's on the slowest rank, and only rank 0 writes") {
       std::getline(lines, line);
       const auto slow = nlohmann::json::parse(line);
       return fmt::format(
-          "data {} compute {}; ledger of rank {}: {}, mean wait {}, next {}; slow {}",
+          "data {} compute {}; ledger of rank {}: {}, mean wait {}, straggler {} s; slow {}",
           train.at("data_time").get<double>(), train.at("compute_time").get<double>(),
           times.at("rank").get<int>(), times.at("seconds").at("backward").get<double>(),
           times.at("mean").at("exposed_communication").get<double>(),
-          times.at("next_own").get<double>(), slow.at("rank").get<int>());
+          times.at("straggler_s").get<double>(), slow.at("rank").get<int>());
     });
     // Rank 1's data; what rank 0 computed in the rest of its step.
     CHECK(results[0].text ==
-          "data 1 compute 2.5; ledger of rank 0: 5, mean wait 1, next 4; slow 1");
+          "data 1 compute 2.5; ledger of rank 0: 5, mean wait 1, straggler 2 s; slow 1");
     CHECK(results[1].text == "wrote nothing");
   }
 }

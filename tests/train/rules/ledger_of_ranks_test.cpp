@@ -32,7 +32,7 @@ std::vector<double> sent_by(const std::vector<core::RowSeconds>& ranks) {
 
 }  // namespace
 
-TEST_CASE("the ledger's record is that of the slowest rank, with the mean and the second slowest") {
+TEST_CASE("the ledger's record is that of the slowest rank, with the mean") {
   const observe::LedgerRecord record =
       ledger_of_ranks(sent_by({rows_with(3), rows_with(8), rows_with(5)}));
   CHECK(record.rank == 1);
@@ -41,7 +41,16 @@ TEST_CASE("the ledger's record is that of the slowest rank, with the mean and th
   CHECK((*record.mean)[static_cast<std::size_t>(core::TimeRow::kBackward)] ==
         doctest::Approx((3 + 8 + 5) / 3.0));
   CHECK(core::sum_of(*record.mean) == doctest::Approx(10));
-  CHECK(record.next_own == 1 + 5);
+  CHECK(record.straggler_s == 8 - 5);
+}
+
+TEST_CASE("a rank that starts or saves for longer is no straggler") {
+  core::RowSeconds saves = rows_with(3);
+  saves[static_cast<std::size_t>(core::TimeRow::kStartUp)] = 2;
+  saves[static_cast<std::size_t>(core::TimeRow::kCheckpoint)] = 4;
+  const observe::LedgerRecord record = ledger_of_ranks(sent_by({saves, rows_with(4)}));
+  CHECK(record.rank == 0);
+  CHECK(record.straggler_s == 4 - 3);
 }
 
 TEST_CASE("one rank is its own ledger, without a mean") {
@@ -49,7 +58,7 @@ TEST_CASE("one rank is its own ledger, without a mean") {
   CHECK(record.rank == 0);
   CHECK(record.seconds == rows_with(3));
   CHECK_FALSE(record.mean);
-  CHECK_FALSE(record.next_own);
+  CHECK_FALSE(record.straggler_s);
 }
 
 TEST_CASE("own times leave out exposed communication") {
