@@ -18,12 +18,15 @@ void replicate_message(Group& group, const std::vector<at::Tensor>& tensors, con
   for (const at::Tensor& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}));
   const at::Tensor message = at::cat(flat).to(group.device());
   group.broadcast(message, root, name).wait();
-  if (group.rank() == root) return;
-  std::int64_t begin = 0;
-  for (const at::Tensor& tensor : tensors) {
-    tensor.detach().copy_(message.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
-    begin += tensor.numel();
+  if (group.rank() != root) {
+    std::int64_t begin = 0;
+    for (const at::Tensor& tensor : tensors) {
+      tensor.detach().copy_(message.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+      begin += tensor.numel();
+    }
   }
+  // Gloo's thread drops its reference at some time after wait(), and would then free the memory.
+  if (message.is_cpu()) message.storage().unsafeGetStorageImpl()->reset();
 }
 
 }  // namespace
