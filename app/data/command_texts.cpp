@@ -37,6 +37,10 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain data tokenize corpus.jsonl --tokenizer tokenizer.json --out tokens"},
       {"card", kChange, "scaletrain data card shards --licence CC-BY-4.0"},
       {"synth", kWrite, "scaletrain data synth shapes --samples 1000 --classes 3 --size 64x64"},
+      {"advise", kLook,
+       "scaletrain data advise recipe.json --images-per-s 3000\n"
+       "# Training's own rate is known from a run.\n"
+       "scaletrain data advise runs/digits"},
       {"bench", kLook, "scaletrain data bench recipe.json --threads 4"},
       {"mirror", kLook,
        "scaletrain data mirror s3://bucket/runs/digits\n"

@@ -27,7 +27,7 @@ constexpr std::array kCommands{
     scaletrain::app::add_import_command,    scaletrain::app::add_tokenize_command,
     scaletrain::app::add_card_command,      scaletrain::app::add_synth_command,
     scaletrain::app::add_bench_command,     scaletrain::app::add_mirror_command,
-    scaletrain::app::add_fetch_run_command,
+    scaletrain::app::add_fetch_run_command, scaletrain::app::add_advise_command,
 };
 
 int run(const std::vector<std::string>& arguments) {

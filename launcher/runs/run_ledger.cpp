@@ -46,6 +46,8 @@ observe::RunCosts costs_of(const RunRecord& run) {
           .decode_s = mean_of(run, "decode_time"),
           .augment_s = mean_of(run, "augment_time"),
           .threads = value_at<std::int64_t>(run, "/data/threads", 0),
+          .threads_searched =
+              run.recipe.value(RunJson::json_pointer("/data/threads"), RunJson()) == "auto",
           .saves_async = value_at(run, "/checkpoint/async", true),
           .image_size = value_at<std::int64_t>(run, "/data/image_size", 0)};
 }

@@ -36,6 +36,7 @@ std::string to_json_line(const TrainRecord& record, double time) {
   line["samples_per_s"] = record.samples_per_s;
   if (record.tokens_per_s) line["tokens_per_s"] = *record.tokens_per_s;
   if (record.exchanged_bytes) line["exchanged_bytes"] = *record.exchanged_bytes;
+  if (record.loader_threads) line["loader_threads"] = *record.loader_threads;
   line["data_time"] = record.data_time;
   line["compute_time"] = record.compute_time;
   line["read_time"] = record.read_time;

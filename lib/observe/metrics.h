@@ -43,7 +43,8 @@ struct TrainRecord {
   // Bytes of gradients and weights that a rank sent in collectives since the line before; nullopt:
   // no collectives.
   std::optional<std::int64_t> exchanged_bytes = {};
-  double data_time = 0;  // slowest rank's seconds a step
+  std::optional<int> loader_threads = {};  // of rank 0, if a search chooses them
+  double data_time = 0;                    // slowest rank's seconds a step
   double compute_time = 0;
   double read_time = 0;  // slowest rank's thread seconds a sample
   double decode_time = 0, augment_time = 0;

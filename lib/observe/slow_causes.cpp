@@ -24,6 +24,7 @@ double percent_of(const RunTimes& times, TimeRow row) {
 
 // "raise data.threads from 1 to 3": as many as would end the waiting, if the cores suffice.
 std::string more_threads(const RunTimes& times, const RunCosts& costs) {
+  if (costs.threads_searched) return "give each rank more CPU cores";
   if (costs.threads == 0 || costs.cores == 0) return "raise data.threads";
   const double share = times.share(static_cast<std::size_t>(TimeRow::kDataWait));
   const double needed = static_cast<double>(costs.threads) / (1 - std::min(share, 0.9));
@@ -31,6 +32,11 @@ std::string more_threads(const RunTimes& times, const RunCosts& costs) {
       std::min(std::llround(std::ceil(needed)), static_cast<long long>(costs.cores));
   if (threads <= costs.threads) return "give each rank more CPU cores";
   return fmt::format("raise data.threads from {} to {}", costs.threads, threads);
+}
+
+// Threads that wait for a disk or a store need no core.
+std::string more_reads(const RunCosts& costs) {
+  return costs.threads_searched ? "use data.cache" : R"(raise data.threads, or set it to "auto")";
 }
 
 std::string remedy_of_stage(const RunTimes& times, const RunCosts& costs) {
@@ -48,7 +54,7 @@ std::string remedy_of_stage(const RunTimes& times, const RunCosts& costs) {
   if (costs.augment_s == slowest) {
     return takes("augmentation") + more_threads(times, costs) + " or use fewer transforms";
   }
-  return takes("reading") + "copy the data to a local disk or raise data.threads";
+  return takes("reading") + "copy the data to a local disk or " + more_reads(costs);
 }
 
 std::string data_wait(const RunTimes& times, const RunCosts& costs) {

@@ -13,12 +13,13 @@ namespace scaletrain::observe {
 
 // What is known about the run beside its ledger.
 struct RunCosts {
-  double read_s = 0;         // a loader thread's seconds a sample, for each stage
-  double decode_s = 0;       // 0 for tokens
-  double augment_s = 0;      // likewise
-  std::int64_t threads = 0;  // loader threads of a rank; 0: not known
-  std::int64_t cores = 0;    // usable cores for each rank of the node; 0: not known
-  bool saves_async = true;   // checkpoint.async
+  double read_s = 0;              // a loader thread's seconds a sample, for each stage
+  double decode_s = 0;            // 0 for tokens
+  double augment_s = 0;           // likewise
+  std::int64_t threads = 0;       // loader threads of a rank; 0: not known
+  bool threads_searched = false;  // data.threads is "auto": more threads would gain nothing
+  std::int64_t cores = 0;         // usable cores for each rank of the node; 0: not known
+  bool saves_async = true;        // checkpoint.async
   std::int64_t image_size = 0;
 };
 

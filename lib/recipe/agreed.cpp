@@ -30,6 +30,7 @@ Recipe common_part(Recipe recipe) {
   forget_places(recipe.data.train);
   for (const auto& [name, source] : held_out(recipe.data)) forget_places(*source);
   recipe.data.threads = any.threads;
+  recipe.data.search_threads = any.search_threads;
   recipe.data.prefetch = any.prefetch;
   recipe.data.index_cache = any.index_cache;
   recipe.data.cache = any.cache;

@@ -351,6 +351,33 @@ class Bench(FolderTest):
             self.assertLess(0.4, seconds * found["loader"])
             self.assertLess(seconds * found["loader"], 1.6)
 
+    def test_advice_names_the_limit_and_the_rate_that_a_run_needs(self):
+        data("synth", self.path("large"), "--samples", 60, "--classes", 3, "--size", "256x192")
+        keys = {"model": {"name": "mlp", "num_classes": 3}, "steps": 1, "optimizer": {"name": "sgd", "lr": 0.1},
+                "data": {"train": {"shards": glob.glob(self.path("large", "*.tar")), "augment": ["center_crop"]},
+                         "image_size": 32, "threads": 60}}
+        recipe = self.write("recipe.json", json.dumps(keys))
+        found = data_json("advise", recipe, "--seconds", 0.5)
+        self.assertEqual("decode", found["limit"])
+        # 1.15 x 32 = 36.8; 256 x 192 / 37^2 = 35.9
+        packing = [change for change in found["changes"] if "data pack --resize 37" in change]
+        self.assertIn("35.9 times as many as training at 32 needs", packing[0])
+        self.assertIn(f"set data.threads to {found['threads']} (the recipe has 60)", found["changes"][0])
+
+        found = data_json("advise", recipe, "--seconds", 0.5, "--images-per-s", 1)
+        self.assertEqual(("training", 1), (found["limit"], found["needed_images_per_s"]))
+
+        self.write("run/recipe.json", json.dumps(keys))
+        self.write("run/environment.json", json.dumps({"world_size": 4}))
+        self.write("run/metrics.jsonl", json.dumps({"event": "train", "samples_per_s": 1000, "data_time": 0.3,
+                                                    "compute_time": 0.1}) + "\n")
+        # A rank trained on 250 images/s, and computed for a quarter of the time.
+        self.assertAlmostEqual(1000, data_json("advise", self.path("run"), "--seconds", 0.5)["needed_images_per_s"])
+        text = data("advise", self.path("run"), "--seconds", 0.5)
+        self.assertRegex(text, r"(?m)^training +1000 images/s for each rank$")
+        self.write("run/metrics.jsonl", "")
+        self.assertIn("has no training step yet", data("advise", self.path("run"), "--seconds", 0.5, code=2))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -68,7 +68,7 @@ class DataOrderTest(support.RunTestCase):
                 "val": {"shards": write_shards(self.folder / "set", "val", [40], {5})},
                 "bad_samples": "skip"}
         runs = {}
-        for ranks, threads in ((1, 1), (2, 3), (4, 1)):
+        for ranks, threads in ((1, 1), (2, 3), (4, "auto")):
             runs[ranks] = self.launch(f"ranks-{ranks}", ranks, {**data, "threads": threads},
                                       steps=None, epochs=2)
             self.assertTrue(keys <= self.listed(f"ranks-{ranks}"))
@@ -76,6 +76,8 @@ class DataOrderTest(support.RunTestCase):
             val = support.records(self.folder / f"ranks-{ranks}", "eval")[-1]
             self.assertEqual((val["count"], val["skipped"]), (39, 1))
             self.assertRegex(self.result.stderr, r"bad samples +\d+ were skipped: .*bad_samples")
+        self.assertGreaterEqual(runs[4][-1]["loader_threads"], 1)
+        self.assertNotIn("loader_threads", runs[1][-1])
         for field in ("order_digest", "skipped_samples"):
             chains = [[r[field] for r in run] for run in runs.values()]
             self.assertEqual(chains[0], chains[1], field)

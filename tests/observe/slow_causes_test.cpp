@@ -57,6 +57,10 @@ TEST_CASE("no more threads are suggested than a rank has cores") {
         std::string::npos);
   costs.threads = 0;  // not known
   CHECK(texts_of(slow_data(), costs).at(0).find(": raise data.threads or ") != std::string::npos);
+  costs = costly_decoding();
+  costs.threads_searched = true;
+  CHECK(texts_of(slow_data(), costs).at(0).find(": give each rank more CPU cores or ") !=
+        std::string::npos);
 }
 
 TEST_CASE("the slowest stage of the loader decides what helps") {
@@ -68,7 +72,7 @@ TEST_CASE("the slowest stage of the loader decides what helps") {
   costs.read_s = 0.125;
   CHECK(texts_of(slow_data(), costs) ==
         Texts{"waited for data 62 % of the time, reading takes 125 ms a sample: copy the data to a "
-              "local disk or raise data.threads"});
+              "local disk or raise data.threads, or set it to \"auto\""});
   CHECK(texts_of(slow_data(), {}) ==
         Texts{"waited for data 62 % of the time: raise data.threads or data.prefetch"});
 }

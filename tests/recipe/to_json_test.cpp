@@ -36,7 +36,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"data.val.folder=/v", "data.val.shards=v.tar", "data.val=null"},
       {"data.test.folder=/t", "data.test=null"},
       {"data.image_size=32", "data.image_size=4096"},
-      {"data.threads=3"},
+      {"data.threads=3", "data.threads=auto"},
       {"data.prefetch=1"},
       {"data.shuffle_shards=8"},
       {"data.lanes=8"},

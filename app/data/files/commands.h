@@ -8,6 +8,8 @@
 
 namespace scaletrain::app {
 
+// `advise RECIPE|RUN|SHARDS`: the stage that limits the data loader, and changes that would help.
+void add_advise_command(CLI::App& app, int& exit_status);
 // `bench RECIPE|SHARD...`: images per second of each stage, and the bottleneck.
 void add_bench_command(CLI::App& app, int& exit_status);
 // `card PATH...`: provenance and contents of a set of shards.

@@ -45,6 +45,9 @@ class BatchStream {
   // Returns shard and key of the sample at a position of a training stream, such as
   // "train-000003.tar/000123"; "" if it is not known. May read the sample. Any thread.
   virtual std::string key(std::int64_t /*epoch*/, std::int64_t /*position*/) const { return ""; }
+
+  // Returns the number of threads that read; 0 if it is not known. Same caller as next().
+  virtual int threads() const { return 0; }
 };
 
 }  // namespace scaletrain::data

@@ -60,8 +60,11 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
                                          ReadAhead::JobOf job_of, const LoaderOptions& options,
                                          core::BufferPool& pool, const ReaderSlice& slice,
                                          std::shared_ptr<const core::StepPlan> plan) {
+  const ReadAheadSize size{.threads = std::max(options.threads, 1), .prefetch = options.prefetch};
+  std::optional<ThreadSearch> search;
+  if (options.search_threads && plan != nullptr) search.emplace(size);
   std::vector<std::unique_ptr<Maker>> makers;
-  for (int i = 0; i < std::max(options.threads, 1); ++i) {
+  for (int i = 0; i < (search ? search->most().threads : size.threads); ++i) {
     makers.push_back(std::make_unique<SampleMaker>(images->source));
   }
   const Column labels = options.multi_label ? Column{Element::kUint8, options.num_classes}
@@ -76,7 +79,7 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
   return std::make_unique<ReadAheadStream>(
       images,
       std::make_unique<ReadAhead>(std::move(makers), std::move(layout_of), std::move(job_of),
-                                  options.prefetch, pool),
+                                  options.prefetch, pool, search),
       slice, std::move(plan),
       [source = &images->source](std::int64_t epoch, std::int64_t position) {
         const SamplePlace place = source->place(epoch, position);
@@ -109,6 +112,7 @@ LoaderOptions loader_options(const recipe::Data& data) {
           .resize_ramp = data.resize_ramp,
           .list_format = list_format_of(data),
           .threads = static_cast<int>(data.threads),
+          .search_threads = data.search_threads,
           .prefetch = static_cast<int>(data.prefetch),
           .shuffle_shards = data.shuffle_shards,
           .streamed = data.order == "streamed",

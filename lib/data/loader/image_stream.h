@@ -28,7 +28,8 @@ struct LoaderOptions {
   ListFormat list_format = ListFormat::kAuto;          // how list labels are read
   std::uint64_t seed = 0;
   int threads = 1;
-  int prefetch = 4;  // batches decoded ahead, at least 1
+  bool search_threads = false;  // training only: `threads` and `prefetch` are the search's start
+  int prefetch = 4;             // batches decoded ahead, at least 1
   std::int64_t shuffle_shards = 0;
   bool streamed = false;  // true: streamed order; false: indexed order
   std::int64_t lanes = 64;

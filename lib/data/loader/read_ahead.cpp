@@ -1,6 +1,7 @@
 #include "lib/data/loader/read_ahead.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -11,6 +12,10 @@ namespace {
 // Samples that a thread takes at once: few, so that all threads finish a batch at the same time,
 // and enough that locking costs nothing.
 constexpr std::int64_t kChunk = 8;
+
+constexpr std::int64_t kLeastWindowBatches = 8;
+// A longer time between two batches, in usual ones, is an evaluation or a checkpoint.
+constexpr double kUsualTimes = 4;
 
 }  // namespace
 
@@ -41,25 +46,30 @@ struct ReadAhead::Chunk {
 };
 
 ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, LayoutOf layout_of, JobOf job_of,
-                     int prefetch, core::BufferPool& pool)
+                     int prefetch, core::BufferPool& pool, std::optional<ThreadSearch> search)
     : layout_of_(std::move(layout_of)),
       job_of_(std::move(job_of)),
-      prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
       pool_(pool),
+      search_(search),
+      prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
+      before_window_(prefetch),
+      active_(search ? static_cast<std::size_t>(search->size().threads) : makers.size()),
       makers_(std::move(makers)) {}
 
 ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout,
-                     JobOf job_of, int prefetch, core::BufferPool& pool)
+                     JobOf job_of, int prefetch, core::BufferPool& pool,
+                     std::optional<ThreadSearch> search)
     : ReadAhead(
           std::move(makers),
           [layout = std::move(layout)](const BatchJob& /*job*/) { return layout; },
-          std::move(job_of), prefetch, pool) {}
+          std::move(job_of), prefetch, pool, search) {}
 
 ReadAhead::~ReadAhead() { end_threads(); }
 
 void ReadAhead::start_threads() {
-  if (!threads_.empty()) return;
-  for (const auto& maker : makers_) threads_.emplace_back([this, &maker] { work(*maker); });
+  while (threads_.size() < active_) {
+    threads_.emplace_back([this, index = threads_.size()] { work(index); });
+  }
 }
 
 void ReadAhead::end_threads() {
@@ -73,6 +83,7 @@ void ReadAhead::end_threads() {
 
 std::optional<Batch> ReadAhead::next() {
   start_threads();
+  const core::SteadyTime asked = core::now();
   std::unique_lock lock(mutex_);
   batch_there_.wait(lock, [this] { return slots_.empty() ? ended_ : slots_.front()->ready(); });
   if (slots_.empty()) return std::nullopt;
@@ -80,8 +91,42 @@ std::optional<Batch> ReadAhead::next() {
   const std::shared_ptr<Slot> slot = std::move(slots_.front());
   slots_.pop_front();
   lock.unlock();
+  if (search_) measure(slot->job.count, asked);
   work_there_.notify_all();
   return batch_of(*slot);
+}
+
+// Counts a batch that was asked for at `asked` and is returned now.
+void ReadAhead::measure(std::int64_t samples, core::SteadyTime asked) {
+  const core::SteadyTime before = std::exchange(returned_, core::now());
+  if (before_window_ > 0) {
+    --before_window_;
+    return;
+  }
+  const double between_s = std::chrono::duration<double>(asked - before).count();
+  const auto batches = static_cast<double>(window_.batches);
+  const double usual_s = batches > 0 ? window_.between_s / batches : between_s;
+  window_.between_s += std::min(between_s, kUsualTimes * usual_s);
+  window_.waited_s += std::chrono::duration<double>(returned_ - asked).count();
+  window_.samples += samples;
+  ++window_.batches;
+  const double seconds = window_.between_s + window_.waited_s;
+  if (seconds < search_->least_window_s() || window_.batches < kLeastWindowBatches) return;
+  const bool changed =
+      search_->add(static_cast<double>(window_.samples) / seconds, window_.waited_s / seconds);
+  window_ = {};
+  if (!changed) return;
+  before_window_ = static_cast<std::int64_t>(prefetch_);
+  resize(search_->size());
+}
+
+void ReadAhead::resize(ReadAheadSize size) {
+  {
+    const std::lock_guard lock(mutex_);
+    active_ = static_cast<std::size_t>(size.threads);
+    prefetch_ = static_cast<std::size_t>(size.prefetch);
+  }
+  start_threads();
 }
 
 void ReadAhead::seek(std::int64_t number) {
@@ -95,13 +140,13 @@ void ReadAhead::seek(std::int64_t number) {
   work_there_.notify_all();
 }
 
-void ReadAhead::work(Maker& maker) {
+void ReadAhead::work(std::size_t index) {
   std::unique_lock lock(mutex_);
   for (;;) {
     std::optional<Chunk> chunk;
-    work_there_.wait(lock, [&] { return stop_ || (chunk = claim()); });
+    work_there_.wait(lock, [&] { return stop_ || (index < active_ && (chunk = claim())); });
     if (stop_) return;
-    fill(maker, *chunk, lock);
+    fill(*makers_[index], *chunk, lock);
   }
 }
 
@@ -119,7 +164,7 @@ std::optional<ReadAhead::Chunk> ReadAhead::claim() {
 }
 
 bool ReadAhead::open_slot() {
-  if (ended_ || slots_.size() == prefetch_) return false;
+  if (ended_ || slots_.size() >= prefetch_) return false;
   const auto slot = std::make_shared<Slot>();
   try {
     const std::optional<BatchJob> job = job_of_(next_number_);

@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "lib/core/buffer.h"
+#include "lib/core/clock.h"
 #include "lib/data/loader/batch.h"
 #include "lib/data/loader/batch_stream.h"
+#include "lib/data/loader/thread_search.h"
 #include "lib/data/order/batch_job.h"
 
 namespace scaletrain::data {
@@ -62,12 +64,15 @@ class ReadAhead {
   using LayoutOf = std::function<std::vector<Column>(const BatchJob& job)>;
 
   // Starts one thread for each of `makers` at the first seek() or next(). `layout_of` is called
-  // with a lock held.
+  // with a lock held. `search`: uses as many of the makers and as much read-ahead as it says;
+  // there are most().threads makers.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, LayoutOf layout_of, JobOf job_of,
-            int prefetch, core::BufferPool& pool);
+            int prefetch, core::BufferPool& pool,
+            std::optional<ThreadSearch> search = std::nullopt);
   // Overload for batches of one layout.
   ReadAhead(std::vector<std::unique_ptr<Maker>> makers, std::vector<Column> layout, JobOf job_of,
-            int prefetch, core::BufferPool& pool);
+            int prefetch, core::BufferPool& pool,
+            std::optional<ThreadSearch> search = std::nullopt);
   ~ReadAhead();  // joins the threads after their current samples
 
   // Returns the next batch, or nullopt at the end; one caller at a time. Throws the error of the
@@ -77,13 +82,26 @@ class ReadAhead {
   // Continues with batch `number`; drops the batches read before.
   void seek(std::int64_t number);
 
+  // Returns the number of threads that fill batches. Same caller as next().
+  int threads() const { return static_cast<int>(active_); }
+
  private:
   struct Slot;
   struct Chunk;
 
+  // Measurement of the batches taken with one size of the read-ahead, after those that were read
+  // ahead before.
+  struct Window {
+    std::int64_t batches = 0, samples = 0;
+    double waited_s = 0;   // in next()
+    double between_s = 0;  // from the end of a next() to the following one
+  };
+
   void start_threads();
   void end_threads();
-  void work(Maker& maker);
+  void work(std::size_t index);
+  void measure(std::int64_t samples, core::SteadyTime asked);
+  void resize(ReadAheadSize size);
   std::optional<Chunk> claim();
   bool open_slot();
   void fill(Maker& maker, const Chunk& chunk, std::unique_lock<std::mutex>& lock);
@@ -91,14 +109,19 @@ class ReadAhead {
 
   const LayoutOf layout_of_;
   const JobOf job_of_;
-  const std::size_t prefetch_;
   core::BufferPool& pool_;
+  std::optional<ThreadSearch> search_;  // used by the caller of next() alone
+  Window window_;
+  std::int64_t before_window_ = 0;  // batches left that were read ahead before the window
+  core::SteadyTime returned_{};     // end of the previous next()
 
   std::mutex mutex_;  // guards the members below and the counts of the slots
   std::condition_variable work_there_, batch_there_;
   std::deque<std::shared_ptr<Slot>> slots_;  // batches, the next one first
   std::int64_t next_number_ = 0;             // number of the batch after `slots_`
   bool ended_ = false, stop_ = false;
+  std::size_t prefetch_;
+  std::size_t active_;  // threads that may take samples; written by the caller of next() alone
 
   std::vector<std::unique_ptr<Maker>> makers_;
   std::vector<std::thread> threads_;
@@ -132,6 +155,7 @@ class ReadAheadStream : public BatchStream {
   std::string key(std::int64_t epoch, std::int64_t position) const override {
     return key_of_ ? key_of_(epoch, position) : "";
   }
+  int threads() const override { return batches_->threads(); }
 
  private:
   std::shared_ptr<const void> source_;

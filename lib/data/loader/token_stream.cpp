@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,8 +49,11 @@ std::unique_ptr<BatchStream> read_windows(const std::shared_ptr<const Windows>& 
                                           const TokenLoaderOptions& options, core::BufferPool& pool,
                                           const ReaderSlice& slice,
                                           std::shared_ptr<const core::StepPlan> plan) {
+  const ReadAheadSize size{.threads = std::max(options.threads, 1), .prefetch = options.prefetch};
+  std::optional<ThreadSearch> search;
+  if (options.search_threads && plan != nullptr) search.emplace(size);
   std::vector<std::unique_ptr<Maker>> makers;
-  for (int i = 0; i < std::max(options.threads, 1); ++i) {
+  for (int i = 0; i < (search ? search->most().threads : size.threads); ++i) {
     makers.push_back(std::make_unique<WindowMaker>(*windows));
   }
   std::vector<Column> layout(2);
@@ -57,7 +61,7 @@ std::unique_ptr<BatchStream> read_windows(const std::shared_ptr<const Windows>& 
   return std::make_unique<ReadAheadStream>(
       windows,
       std::make_unique<ReadAhead>(std::move(makers), std::move(layout), std::move(job_of),
-                                  options.prefetch, pool),
+                                  options.prefetch, pool, search),
       slice, std::move(plan), [windows = windows.get()](std::int64_t epoch, std::int64_t position) {
         const SamplePlace place = windows->place(epoch, position);
         return windows->set->name(place.shard) + "/" + std::to_string(place.sample);

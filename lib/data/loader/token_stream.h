@@ -28,6 +28,7 @@ struct TokenLoaderOptions {
   std::uint64_t seed = 0;
   std::int64_t shuffle_files = 0;  // files in a group within which windows are permuted; 0: all
   int threads = 1;
+  bool search_threads = false;  // training only
   int prefetch = 4;
 };
 

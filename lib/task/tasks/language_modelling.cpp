@@ -52,6 +52,7 @@ class LanguageModelling : public Task {
     const data::TokenLoaderOptions options{.seed = seed_,
                                            .shuffle_files = data_.shuffle_shards,
                                            .threads = reader.threads,
+                                           .search_threads = data_.search_threads,
                                            .prefetch = static_cast<int>(data_.prefetch)};
     OpenSet result;
     result.set = set;

@@ -205,6 +205,7 @@ observe::RunCosts Reporter::costs() const {
     costs.augment_s = stages_.augment_s / samples;
   }
   costs.saves_async = run_.recipe.checkpoint.async;
+  costs.threads_searched = run_.recipe.data.search_threads;
   costs.image_size = tokens_a_sample() > 0 ? 0 : run_.recipe.data.image_size;
   return costs;
 }
@@ -233,6 +234,9 @@ observe::TrainRecord Reporter::record(const StepResult& result) const {
                           ? std::optional(static_cast<double>(window_samples_ * tokens) / window_s_)
                           : std::nullopt,
       .exchanged_bytes = communicates ? std::optional(window_exchanged_) : std::nullopt,
+      .loader_threads = run_.recipe.data.search_threads
+                            ? std::optional(run_.sets.train.stream->threads())
+                            : std::nullopt,
       .order_digest = state.order_digest,
       .skipped_samples = state.skipped_samples,
       .replica = run_.replicas->traits().reported_replica};

@@ -69,4 +69,21 @@ TEST_CASE("what planning a batch throws comes where the batch is asked for") {
   CHECK(at(batches.next(), 0) == 12);
 }
 
+TEST_CASE("a search changes the number of threads, and batches stay in order") {
+  const auto pool = core::make_host_pool();
+  const ThreadSearch search({.threads = 2, .prefetch = 2}, /*least_window_s=*/0);
+  std::vector<std::unique_ptr<Maker>> makers;
+  for (int i = 0; i < search.most().threads; ++i) {
+    makers.push_back(std::make_unique<CountingMaker>());
+  }
+  ReadAhead batches(std::move(makers), kLayout, job_of, 2, *pool, search);
+  CHECK(batches.threads() == 2);
+  std::vector<int> seen;
+  for (std::int64_t number = 0; number < 200; ++number) {
+    CHECK(at(batches.next(), 0) == 4 * number);
+    if (seen.empty() || seen.back() != batches.threads()) seen.push_back(batches.threads());
+  }
+  CHECK(seen.size() >= 2);
+}
+
 }  // namespace scaletrain::data

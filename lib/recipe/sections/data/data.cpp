@@ -13,6 +13,7 @@ namespace scaletrain::recipe {
 namespace {
 
 constexpr const char* kExtraPrefix = "extra/";
+constexpr const char* kSearched = "auto";  // number of loader threads
 
 TypePtr bad_samples(BadSamples& value) {
   auto keys = std::make_unique<Object>();
@@ -26,6 +27,32 @@ TypePtr bad_samples(BadSamples& value) {
       .set_short_for("policy");
   return keys;
 }
+
+// A number of threads, or "auto".
+class ThreadsOrAuto : public Type {
+ public:
+  explicit ThreadsOrAuto(Data& value)
+      : value_(value), number_(integer(value.threads, from(0).to(1024))) {}
+
+  void read(const Node& node, const std::string& pointer, Problems& problems) override {
+    const std::string* const word = node.text();
+    value_.search_threads = word != nullptr && *word == kSearched;
+    if (value_.search_threads) {
+      value_.threads = 0;
+    } else if (word == nullptr) {
+      number_->read(node, pointer, problems);
+    } else {
+      problems.add(node, pointer, in_quotes(*word) + " is no number of threads", "use " + phrase());
+    }
+  }
+  Json write() const override { return value_.search_threads ? Json(kSearched) : number_->write(); }
+  Json schema() const override { return {{"anyOf", {number_->schema(), {{"const", kSearched}}}}}; }
+  std::string phrase() const override { return number_->phrase() + R"(, or "auto")"; }
+
+ private:
+  Data& value_;
+  TypePtr number_;
+};
 
 TypePtr label(Label& value) {
   auto keys = std::make_unique<Object>();
@@ -189,8 +216,9 @@ TypePtr describe(Data& value) {
       .add("document_attention", flag(value.document_attention),
            "Document masking: attention does not cross document boundaries within a sequence. "
            "Default: false. Boundaries are the card's end_of_text token.")
-      .add("threads", integer(value.threads, from(0).to(1024)),
-           "Decoding threads of a rank (num_workers elsewhere). Default: 0, automatic.")
+      .add("threads", std::make_unique<ThreadsOrAuto>(value),
+           "Decoding threads of a rank (num_workers elsewhere). Default: 0, its share of the CPU "
+           "cores. \"auto\" starts with that and searches for the best number while training runs.")
       .add("prefetch", integer(value.prefetch, from(1).to(1024)),
            "Batches that are read ahead. Default: 4. More costs memory.")
       .add("shuffle_shards", integer(value.shuffle_shards, from(0).to(kMostCount)),

@@ -56,6 +56,7 @@ struct Data {
   std::int64_t token_bytes = 0;           // token size of a .bin without a header; 0: not given
   bool document_attention = false;        // tokens attend only to their own document
   std::int64_t threads = 0;               // decoding threads per rank; 0: automatic
+  bool search_threads = false;            // "auto": `threads` and `prefetch` are found by a search
   std::int64_t prefetch = 4;              // batches read ahead
   std::int64_t shuffle_shards = 0;  // shards in a group within which samples are permuted; 0: all
   std::string order = "indexed";    // "indexed", "streamed"
