@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lib/observe/progress_text.h"
 #include "lib/recipe/catalog/task.h"
@@ -66,6 +67,19 @@ double middle_of(const RunCurve& curve) {
   return sorted[sorted.size() / 2];
 }
 
+void add_model_speed(const RunRecord& run, std::vector<RunValue>& values) {
+  if (const RunCurve flops = train_curve(run, "step_flops"); !flops.empty()) {
+    values.push_back({.name = "step_flops", .label = "FLOPs a step", .value = flops.back().second});
+  }
+  for (const auto& [name, label] :
+       {std::pair("tflops_per_s", "TFLOP/s"), std::pair("mfu", "MFU")}) {
+    const RunCurve speeds = train_curve(run, name);
+    if (speeds.empty()) continue;
+    values.push_back(
+        {.name = name, .label = label, .value = middle_of(speeds), .higher_is_better = true});
+  }
+}
+
 // "1,144" of 1144.2
 std::string grouped(double value) {
   std::string digits = fmt::format("{:.0f}", value);
@@ -91,6 +105,7 @@ std::vector<RunValue> run_results(const RunRecord& run) {
                       .value = middle_of(speeds),
                       .higher_is_better = true});
   }
+  add_model_speed(run, values);
   if (const RunCurve peaks = train_curve(run, "memory_bytes"); !peaks.empty()) {
     double highest = 0;
     for (const auto& [step, value] : peaks) highest = std::max(highest, value);
@@ -127,6 +142,8 @@ std::string measure_label(const std::string& name) {
 std::string value_text(const std::string& name, double value) {
   if (name == "seconds") return observe::format_duration(value);
   if (name == "memory_bytes") return fmt::format("{:.2f} GB", value / 1e9);
+  if (name == "step_flops" || name == "tflops_per_s") return fmt::format("{:.4g}", value);
+  if (name == "mfu") return fmt::format("{:.1f} %", 100 * value);
   if (name == "step" || name == "attempts") return grouped(value);
   if (name == "samples_per_s") return value < 100 ? fmt::format("{:.1f}", value) : grouped(value);
   const recipe::Measure* const measure = measure_named(measure_part(name));

@@ -23,6 +23,9 @@ struct RunValue {
 //   SPLIT_MEASURE   best value of each split and measure, validation first: "val_top1", "test_loss"
 //   loss            of the last logged step
 //   samples_per_s   median over the logged steps
+//   step_flops      FLOPs of the model in the last step, all ranks
+//   tflops_per_s    of a device, median over the logged steps
+//   mfu             likewise, if the peak of the device is known
 //   memory_bytes    highest peak of a rank
 //   seconds         from the first to the last record of each attempt, summed
 //   step, attempts  the last step, the number of starts

@@ -12,6 +12,7 @@
 #include "lib/core/error.h"
 #include "lib/core/text/glob.h"
 #include "lib/engine/saved_tensors.h"
+#include "lib/units/flops.h"
 #include "lib/units/memory_meter.h"
 
 namespace scaletrain::engine {
@@ -92,6 +93,7 @@ at::Tensor Rerun::take(std::size_t number) {
 
 void Rerun::run_again() {
   const units::MemoryPhase phase(units::MemoryKind::kActivations);
+  const units::FlopPassScope pass(units::FlopPass::kRecomputed);
   const at::AutoGradMode with_grad(true);
   units::Flow input;
   for (const Input& one : inputs_) {

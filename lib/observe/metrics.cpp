@@ -18,6 +18,13 @@ nlohmann::ordered_json by_row(const core::RowSeconds& seconds) {
   return rows;
 }
 
+void add_speed(const ModelSpeed& speed, nlohmann::ordered_json& line) {
+  line["step_flops"] = speed.step_flops;
+  if (speed.recomputed_flops > 0) line["recomputed_flops"] = speed.recomputed_flops;
+  line["tflops_per_s"] = speed.tflops_per_s;
+  if (speed.mfu) line["mfu"] = *speed.mfu;
+}
+
 }  // namespace
 
 // nlohmann's dump writes doubles so that they read back bit for bit, and null for non-finite
@@ -35,6 +42,7 @@ std::string to_json_line(const TrainRecord& record, double time) {
   for (const auto& [name, value] : record.model) line["model"][name] = value;
   line["samples_per_s"] = record.samples_per_s;
   if (record.tokens_per_s) line["tokens_per_s"] = *record.tokens_per_s;
+  if (record.speed) add_speed(*record.speed, line);
   if (record.exchanged_bytes) line["exchanged_bytes"] = *record.exchanged_bytes;
   if (record.loader_threads) line["loader_threads"] = *record.loader_threads;
   line["data_time"] = record.data_time;
@@ -72,6 +80,20 @@ std::string to_json_line(const LedgerRecord& record, double time) {
                               {"seconds", by_row(record.seconds)}};
   if (record.mean) line["mean"] = by_row(*record.mean);
   if (record.straggler_s) line["straggler_s"] = *record.straggler_s;
+  line["time"] = time;
+  return line.dump();
+}
+
+// A unit without weights, or with weights of zero, has no ratio.
+std::string to_json_line(const NormsRecord& record, double time) {
+  nlohmann::ordered_json line{
+      {"event", "norms"}, {"attempt", record.attempt}, {"step", record.step}};
+  for (const NormsRecord::Unit& one : record.units) {
+    if (one.weight == 0 && one.gradient == 0 && one.update == 0) continue;
+    line["weight"][one.unit] = one.weight;
+    line["gradient"][one.unit] = one.gradient;
+    if (one.weight > 0) line["update_ratio"][one.unit] = one.update / one.weight;
+  }
   line["time"] = time;
   return line.dump();
 }
@@ -136,6 +158,10 @@ void MetricsWriter::write(const EvalRecord& record) {
 }
 
 void MetricsWriter::write(const LedgerRecord& record) {
+  lines_.append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const NormsRecord& record) {
   lines_.append(to_json_line(record, core::unix_time()));
 }
 

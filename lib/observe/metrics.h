@@ -15,6 +15,7 @@
 #include "lib/core/housekeeping.h"
 #include "lib/core/process/time_ledger.h"
 #include "lib/observe/line_writer.h"
+#include "lib/observe/model_speed.h"
 #include "lib/observe/stragglers.h"
 #include "lib/recipe/catalog/task.h"
 
@@ -40,6 +41,7 @@ struct TrainRecord {
   std::vector<std::pair<std::string, double>> model = {};  // counters of the model in the step
   double samples_per_s = 0;                                // all ranks, since the previous line
   std::optional<double> tokens_per_s = {};                 // likewise, for a language model
+  std::optional<ModelSpeed> speed = {};                    // likewise; nullopt: not counted yet
   // Bytes of gradients and weights that a rank sent in collectives since the line before; nullopt:
   // no collectives.
   std::optional<std::int64_t> exchanged_bytes = {};
@@ -79,6 +81,19 @@ struct LedgerRecord {
   // Seconds by which the slowest rank's own time in steps exceeds that of the next one; nullopt:
   // there is one rank.
   std::optional<double> straggler_s = {};
+};
+
+// {"event":"norms", ...}: L2 norms by unit
+struct NormsRecord {
+  struct Unit {
+    std::string unit;
+    double weight = 0;    // before the update
+    double gradient = 0;  // before clipping
+    double update = 0;    // of the change of the weights
+  };
+  int attempt = 0;
+  std::int64_t step = 0;
+  std::vector<Unit> units = {};
 };
 
 // {"event":"straggler", ...}: once an attempt for each rank
@@ -127,6 +142,7 @@ struct ReplicaRecord {
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
 std::string to_json_line(const LedgerRecord& record, double time);
+std::string to_json_line(const NormsRecord& record, double time);
 std::string to_json_line(const StragglerRecord& record, double time);
 std::string to_json_line(const LostReplicaRecord& record, double time);
 std::string to_json_line(const SaveRecord& record, double time);
@@ -143,6 +159,7 @@ class MetricsWriter {
   void write(const TrainRecord& record);  // adds "time"
   void write(const EvalRecord& record);
   void write(const LedgerRecord& record);
+  void write(const NormsRecord& record);
   void write(const StragglerRecord& record);
   void write(const LostReplicaRecord& record);
   void write(const SaveRecord& record);

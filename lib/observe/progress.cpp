@@ -34,6 +34,7 @@ void Progress::train(const TrainRecord& record) {
   advance(record.step, record.loss, record.lr);
   state_.samples_per_s = record.samples_per_s;
   state_.tokens_per_s = record.tokens_per_s.value_or(-1);
+  state_.mfu = record.speed ? record.speed->mfu.value_or(-1) : -1;
   const double step_s = record.data_time + record.compute_time;
   state_.data_share = step_s > 0 ? record.data_time / step_s : -1;
   const std::string line = train_text(state_, goal_);

@@ -54,6 +54,7 @@ std::vector<Field> fields_of(const ProgressState& state, ProgressGoal goal) {
   } else if (state.samples_per_s >= 0) {
     add(4, fmt::format("{:.0f} samples/s", state.samples_per_s));
   }
+  if (state.mfu >= 0) add(7, fmt::format("MFU {:.1f}%", 100 * state.mfu));
   if (state.data_share >= 0) add(6, fmt::format("data {:.0f}%", 100 * state.data_share));
   if (state.left_s >= 0) add(2, "left " + format_duration(state.left_s));
   return fields;

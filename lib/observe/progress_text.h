@@ -28,6 +28,7 @@ struct ProgressState {
   double data_share = -1;  // share of a step's time spent waiting for data, 0..1
   double left_s = -1;
   double tokens_per_s = -1;  // shown in place of samples_per_s
+  double mfu = -1;           // 0..1
 };
 
 // Estimates the remaining seconds of a run that took `seconds` from `first_step` to `step`, with

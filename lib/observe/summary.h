@@ -24,6 +24,7 @@ struct RunSummary {
   std::int64_t empty_steps = 0;            // in this attempt: steps whose targets were all masked
   std::int64_t housekeeping_failures = 0;  // failures that did not end the run (core::Housekeeping)
   std::string weights_differences = {};    // between the weights it started from and the recipe
+  std::string model_speed = {};            // model_speed_text(); "": not counted
   std::vector<std::string> slow = {};      // causes and remedies (lib/observe/slow_causes.h)
   RunTimes times = {};                     // wall time 0: not shown
 

@@ -22,6 +22,7 @@ NAMED = {("train", "loss"): "Loss/train", ("train", "lr"): "lr", ("train", "grad
 PROMETHEUS = {"attempt": ("train", "attempt"), "step": ("train", "step"), "epoch": ("train", "epoch"),
               "samples_total": ("train", "samples"), "loss": ("train", "loss"), "learning_rate": ("train", "lr"),
               "gradient_norm": ("train", "grad_norm"), "samples_per_second": ("train", "samples_per_s"),
+              "device_tflops_per_second": ("train", "tflops_per_s"), "model_flops_utilization": ("train", "mfu"),
               "data_seconds": ("train", "data_time"), "compute_seconds": ("train", "compute_time"),
               "memory_bytes": ("train", "memory_bytes"), "skipped_samples_total": ("train", "skipped_samples"),
               "last_record_timestamp_seconds": ("train", "time"), "checkpoint_step": ("checkpoint", "step"),

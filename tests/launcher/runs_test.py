@@ -46,6 +46,15 @@ class Runs(RunsTestCase):
         self.assertEqual({"val_top1": 0.5, "val_top5": 1.0, "val_loss": 0.5, "loss": 0.3, "samples_per_s": 740.0,
                           "memory_bytes": 300000040.0, "seconds": 1.0, "step": 40.0, "attempts": 1.0}, run["results"])
 
+    def test_model_speed_has_columns_where_a_run_has_counted_it(self):
+        self.write_run("speeds/gpu", [train(step, step_flops=2e12, tflops_per_s=300.5, mfu=0.25) for step in (10, 20)])
+        self.write_run("speeds/old")
+        lines = [re.split("  +", line) for line in self.run_launcher("runs", "speeds").stdout.splitlines()]
+        self.assertEqual(["samples/s", "TFLOP/s", "MFU", "time"], lines[0][-5:-1])
+        cells = {line[0]: line for line in lines}
+        self.assertIn("300.5  25.0 %", "  ".join(cells["speeds/gpu"]))
+        self.assertIn("-  -", "  ".join(cells["speeds/old"]))
+
     def test_wrong_words_are_refused_by_name(self):
         self.assertIn("no run has \"top1\"", self.run_launcher("runs", "--sort", "top1", expect=2).stderr)
         self.assertIn("is no condition", self.run_launcher("runs", "--where", "optimizer", expect=2).stderr)

@@ -96,6 +96,17 @@ TEST_CASE("a train record says whose it is where replicas train alone, an eval r
       R"("loss":0.5,"weights":"mean","count":200,"skipped":2,"time":1.0})"));
 }
 
+TEST_CASE("a record of norms has each unit's, and a ratio where it has weights") {
+  const NormsRecord record{.attempt = 1,
+                           .step = 20,
+                           .units = {{.unit = "stem", .weight = 4, .gradient = 0.5, .update = 1},
+                                     {.unit = "zero", .gradient = 2, .update = 1},
+                                     {.unit = "pool"}}};
+  CHECK(to_json_line(record, 7) ==
+        R"({"event":"norms","attempt":1,"step":20,"weight":{"stem":4.0,"zero":0.0},)"
+        R"("gradient":{"stem":0.5,"zero":2.0},"update_ratio":{"stem":0.25},"time":7.0})");
+}
+
 TEST_CASE("a lost replica's record is one line with every field of metrics.md, in its order") {
   const LostReplicaRecord record{
       .attempt = 1, .step = 30, .replica = 2, .kept_step = 24, .left = 3};
@@ -116,6 +127,19 @@ TEST_CASE("a train record of a language model has its tokens a second") {
   record.tokens_per_s = 1024;
   CHECK(to_json_line(record, 1).find(
             R"("samples_per_s":512.5,"tokens_per_s":1024.0,"data_time":)") != std::string::npos);
+}
+
+TEST_CASE("a train record has the model's FLOPs and speed once they are counted") {
+  TrainRecord record = a_train_record();
+  record.speed = ModelSpeed{.step_flops = 2e9, .tflops_per_s = 0.5};
+  CHECK(to_json_line(record, 1).find(
+            R"("samples_per_s":512.5,"step_flops":2000000000.0,"tflops_per_s":0.5,"data_time":)") !=
+        std::string::npos);
+  record.speed->recomputed_flops = 1e9;
+  record.speed->mfu = 0.25;
+  CHECK(to_json_line(record, 1).find(
+            R"("recomputed_flops":1000000000.0,"tflops_per_s":0.5,"mfu":0.25,"data_time":)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a train record has what the model counted, by name, where it counts anything") {

@@ -33,6 +33,13 @@ TEST_CASE("a language model shows tokens a second in place of samples") {
   CHECK(text == "step 215/430  loss 0.4321  lr 0.00098  131072 tokens/s  data 3%  left 2m 03s");
 }
 
+TEST_CASE("a line shows MFU where the peak of the device is known") {
+  ProgressState state = kState;
+  state.mfu = 0.4127;
+  CHECK(train_text(state, {.total_steps = 430}) ==
+        "step 215/430  loss 0.4321  lr 0.00098  512 samples/s  MFU 41.3%  data 3%  left 2m 03s");
+}
+
 TEST_CASE("a line leaves out what is not known yet") {
   CHECK(train_text({.step = 1, .loss = 2.3, .lr = 1e-5}, {}) == "step 1  loss 2.3000  lr 1e-05");
   CHECK(train_text({.step = 44, .loss = 2.3, .lr = 1e-5}, {.steps_per_epoch = 43}) ==

@@ -50,6 +50,13 @@ TEST_CASE("the summary of a language model has tokens a second") {
       "digits-resnet18: done, 430 steps in 1m 23s, 131072 tokens/s\n"));
 }
 
+TEST_CASE("the summary has the speed of the model where its FLOPs are counted") {
+  RunSummary summary = a_finished_run();
+  summary.model_speed = "2 GFLOP a step";
+  CHECK(summary_text(summary).find("step 387)\n  model        2 GFLOP a step\n  checkpoint") !=
+        std::string::npos);
+}
+
 TEST_CASE("the summary says why a run was slow and what would help") {
   RunSummary summary = a_finished_run();
   summary.slow = {"waited for data 62 % of the time: raise data.threads"};

@@ -6,6 +6,10 @@
 //   parity_program logits RECIPE WEIGHTS INPUT OUT    eval mode; INPUT holds "inputs", OUT "logits"
 //   parity_program gradients RECIPE WEIGHTS BATCH OUT of the mean loss over "inputs", "targets"
 //                                                     both take "end_of_text" of packed documents
+//   parity_program flops  RECIPE WEIGHTS BATCH        prints the FLOPs of forward and backward of
+//   that
+//                                                     loss, and of forward again where the batch
+//                                                     has "recompute"
 //   parity_program train  RECIPE WEIGHTS BATCHES      one optimizer step for each of the "inputs"
 //                                                     [steps, batch, ...] and "targets", in the
 //                                                     type of the inputs; prints a mean loss a
@@ -25,15 +29,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/core/error.h"
+#include "lib/engine/recompute.h"
 #include "lib/input/documents.h"
 #include "lib/input/mix.h"
 #include "lib/nn/loss.h"
 #include "lib/nn/model.h"
 #include "lib/optim/optimizer.h"
 #include "lib/recipe/load.h"
+#include "lib/units/flop_counter.h"
+#include "lib/units/unit.h"
 #include "tests/parity/commands.h"
 #include "tests/parity/tensor_files.h"
 
@@ -93,9 +101,10 @@ void write_logits(const recipe::Recipe& recipe, const std::string& weights,
 }
 
 // Over all targets: one for each sample, or for each token; with the model's auxiliary losses.
-at::Tensor mean_loss(nn::Model& model, const nn::Loss& loss, const at::Tensor& inputs,
-                     const at::Tensor& targets, const units::Context& context = {}) {
-  const units::Flow flow = units::run(model.units(), {inputs}, context);
+at::Tensor mean_loss(const std::vector<units::Unit>& parts, const nn::Loss& loss,
+                     const at::Tensor& inputs, const at::Tensor& targets,
+                     const units::Context& context = {}) {
+  const units::Flow flow = units::run(parts, {inputs}, context);
   at::Tensor mean = loss.sum(flow[0].flatten(0, -2), targets.flatten()) / targets.numel();
   for (std::size_t i = 1; i < flow.size(); ++i) mean = mean + flow[i];
   return mean;
@@ -106,14 +115,43 @@ void write_gradients(const recipe::Recipe& recipe, const std::string& weights,
   const auto model = model_with(recipe, weights);
   const Tensors data = read_tensors(batch);
   compute_in_type_of(data.at("inputs"), *model);
-  mean_loss(*model, *nn::make_loss(recipe.loss, at::kCPU), data.at("inputs"), data.at("targets"),
-            context_of(data))
+  mean_loss(model->units(), *nn::make_loss(recipe.loss, at::kCPU), data.at("inputs"),
+            data.at("targets"), context_of(data))
       .backward();
   Tensors gradients;
   for (const auto& item : model->named_parameters()) {
     gradients.emplace(item.key(), item.value().grad());
   }
   write_tensors(out, std::move(gradients));
+}
+
+// Backward runs each unit again, as activation checkpointing does.
+std::vector<units::Unit> run_again(std::vector<units::Unit> parts) {
+  for (units::Unit& one : parts) {
+    one.run = [run = one.run](const units::Flow& input, const units::Context& context) {
+      const auto once = [run, context](units::Flow given, bool again) {
+        units::Context own = context;
+        own.again = again;
+        return run(std::move(given), own);
+      };
+      return engine::run_for_recompute(once, input);
+    };
+  }
+  return parts;
+}
+
+void print_flops(const recipe::Recipe& recipe, const std::string& weights,
+                 const std::string& batch) {
+  const auto model = model_with(recipe, weights);
+  const Tensors data = read_tensors(batch);
+  const auto loss = nn::make_loss(recipe.loss, at::kCPU);
+  std::vector<units::Unit> parts = model->units();
+  if (data.contains("recompute")) parts = run_again(std::move(parts));
+  const units::FlopCounter counter(units::FlopCounter::Threads::kAll);
+  mean_loss(parts, *loss, data.at("inputs"), data.at("targets")).backward();
+  const units::PassFlops flops = counter.count();
+  fmt::print("{:.0f} {:.0f} {:.0f}\n", flops.forward.counted(), flops.backward.counted(),
+             flops.recomputed.counted());
 }
 
 void print_losses(const recipe::Recipe& recipe, const std::string& weights,
@@ -131,7 +169,7 @@ void print_losses(const recipe::Recipe& recipe, const std::string& weights,
   const auto optimizer = optim::make_optimizer(recipe.optimizer, parameters);
   const auto found_inf = data.find("found_inf");
   for (std::int64_t step = 0; step < inputs.size(0); ++step) {
-    const at::Tensor mean = mean_loss(*model, *loss, inputs[step], targets[step]);
+    const at::Tensor mean = mean_loss(model->units(), *loss, inputs[step], targets[step]);
     model->zero_grad();
     mean.backward();
     optimizer->step(recipe.optimizer.lr, found_inf != data.end()
@@ -186,6 +224,8 @@ void run(const std::vector<std::string>& arguments) {
     write_logits(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
   } else if (command == "gradients" && arguments.size() == 5) {
     write_gradients(recipe::load_recipe(arguments[1]), arguments[2], arguments[3], arguments[4]);
+  } else if (command == "flops" && arguments.size() == 4) {
+    print_flops(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
   } else if (command == "train" && arguments.size() == 4) {
     print_losses(recipe::load_recipe(arguments[1]), arguments[2], arguments[3]);
   } else if (command == "loss" && arguments.size() % 3 == 1) {

@@ -156,6 +156,12 @@ class Twin:
                   self._save("batch", {"inputs": inputs, "targets": targets, **more}), out)
         return load_file(out)
 
+    def flops(self, state, inputs, targets, **more):
+        """FLOPs of forward and backward of the mean loss over one batch, and of forward again."""
+        return [int(one) for one in self._run(
+            "flops", self.recipe, self._save("weights", state),
+            self._save("batch", {"inputs": inputs, "targets": targets, **more})).split()]
+
     def losses(self, state, inputs, targets, **more):
         """The loss of each step; inputs [steps, batch, ...], targets [steps, batch, ...];
         `more`: further tensors of the program's batches."""

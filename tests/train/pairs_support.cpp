@@ -59,7 +59,7 @@ std::string lines_of(const fs::path& run) {
     if (json.at("event") == "checkpoint" || json.at("event") == "ledger") continue;
     for (const char* const measured :
          {"samples_per_s", "data_time", "compute_time", "read_time", "decode_time", "augment_time",
-          "memory_bytes", "time", "format"}) {
+          "memory_bytes", "time", "format", "step_flops", "tflops_per_s"}) {
       json.erase(measured);
     }
     text += json.dump() + "\n";

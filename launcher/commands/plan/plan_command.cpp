@@ -22,13 +22,13 @@
 #include "launcher/flags/launch_options.h"
 #include "launcher/jobs/checks/load_recipe_of_run.h"
 #include "launcher/jobs/checks/worker_program.h"
-#include "launcher/plan/devices.h"
 #include "launcher/plan/finished_runs.h"
 #include "launcher/plan/score.h"
 #include "launcher/runs/open_runs.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text/json_text.h"
+#include "lib/observe/device_kinds.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
@@ -127,7 +127,7 @@ int check_run(const PlanArguments& arguments) {
 }
 
 int run_plan(const PlanArguments& arguments) {
-  if (!arguments.target.is_cpu()) device_kind(arguments.target.device);
+  if (!arguments.target.is_cpu()) observe::device_kind(arguments.target.device);
   if (!arguments.run.empty()) return check_run(arguments);
   if (arguments.recipe.path.empty()) {
     throw core::UsageError("plan", "no recipe is given",

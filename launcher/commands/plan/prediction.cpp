@@ -10,8 +10,8 @@
 #include "launcher/commands/explain/layout_rows.h"
 #include "launcher/commands/plan/data_size.h"
 #include "launcher/place/batch_check.h"
-#include "launcher/plan/devices.h"
 #include "lib/core/process/cores.h"
+#include "lib/observe/device_kinds.h"
 #include "lib/recipe/ranks.h"
 #include "lib/recipe/recipe.h"
 
@@ -56,7 +56,7 @@ Machine machine_of(const recipe::Recipe& recipe, const PlanTarget& target, const
   if (target.is_cpu()) {
     machine = this_machine(target, layout);
   } else {
-    const DeviceKind& device = device_kind(target.device);
+    const observe::DeviceKind& device = observe::device_kind(target.device);
     machine.memory_bytes = device.memory_gb * kGiga;
     machine.watts = device.watts;
     machine.peak_flops = device.peak_flops(recipe.precision.name);

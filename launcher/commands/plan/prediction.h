@@ -20,7 +20,7 @@ namespace scaletrain::launcher {
 
 // Target of a plan: devices, nodes and prices.
 struct PlanTarget {
-  std::string device = "cpu";  // this machine, or a name of launcher/plan/devices.h
+  std::string device = "cpu";  // this machine, or a name of lib/observe/device_kinds.h
   int nproc = 1, nodes = 1;
   double network_gb_s = 50;  // of a device to other nodes, in one direction
   double storage_gb_s = 2;   // writes of a checkpoint

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "launcher/plan/devices.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/error.h"
 #include "lib/core/text/table.h"
+#include "lib/observe/device_kinds.h"
 #include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
@@ -31,7 +31,7 @@ std::string device_of_run(const RunRecord& run) {
   const RunJson start = read_object(run.folder / "start.json");
   const auto devices = start.is_object() ? start.find("devices") : start.end();
   if (devices == start.end() || !devices->is_object()) return "";
-  return device_called(string_of(*devices, "name"));
+  return observe::device_called(string_of(*devices, "name"));
 }
 
 PlanTarget target_of_run(const RunRecord& run, const std::string& device) {

@@ -23,8 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kTrainFields{"attempt", "step", "epoch",     "samples",       "time",
-                                  "loss",    "lr",   "grad_norm", "samples_per_s", "memory_bytes"};
+constexpr std::array kTrainFields{"attempt",       "step",         "epoch",        "samples",
+                                  "time",          "loss",         "lr",           "grad_norm",
+                                  "samples_per_s", "memory_bytes", "tflops_per_s", "mfu"};
 constexpr std::int64_t kMaxSampleBytes = 4 << 20;
 
 // Returns a list for each field, with null for records that lack it.

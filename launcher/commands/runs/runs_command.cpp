@@ -153,9 +153,17 @@ std::string runs_text(const std::vector<ListedRun>& runs) {
       }
     }
   }
-  columns.insert(
-      columns.end(),
-      {{"loss", "loss"}, {"step", "step"}, {"samples_per_s", "samples/s"}, {"seconds", "time"}});
+  columns.insert(columns.end(),
+                 {{"loss", "loss"}, {"step", "step"}, {"samples_per_s", "samples/s"}});
+  for (const auto& [name, label] :
+       {std::pair("tflops_per_s", "TFLOP/s"), std::pair("mfu", "MFU")}) {
+    if (std::any_of(runs.begin(), runs.end(), [name = name](const ListedRun& one) {
+          return find_value(one.results, name) != nullptr;
+        })) {
+      columns.emplace_back(name, label);
+    }
+  }
+  columns.emplace_back("seconds", "time");
   std::vector<std::vector<std::string>> table{{"run", "state"}};
   for (const auto& [name, label] : columns) table[0].push_back(label);
   table[0].insert(table[0].end(), {"started", ""});

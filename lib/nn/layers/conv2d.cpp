@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/nn/layers/initialise.h"
+#include "lib/units/flops.h"
 
 namespace scaletrain::nn {
 namespace {
@@ -90,6 +91,8 @@ Tensor depthwise_gradient(const Tensor& gradient, const Tensor& input, const Ten
   const Tensor outputs = gradient.permute({0, 2, 3, 1}), inputs = input.permute({0, 2, 3, 1});
   const std::int64_t rows = kernel.size(2), columns = kernel.size(3);
   const Tensor result = at::zeros({rows, columns, input.size(1)}, kernel.options());
+  // As a convolution counts them, with positions that meet only padding.
+  units::announce_flops({.products = 2.0 * static_cast<double>(gradient.numel() * rows * columns)});
   for (std::int64_t i = 0; i < rows; ++i) {
     const Met y = met_at(i, outputs.size(1), inputs.size(1), stride, padding[0]);
     for (std::int64_t j = 0; j < columns; ++j) {

@@ -38,6 +38,17 @@ kernels::AttentionShape shape_of(const Parts& parts, bool causal) {
           .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(queries.size(3))))};
 }
 
+units::AttentionSize flop_size_of(const Tensor& queries, bool causal) {
+  const auto tokens = static_cast<double>(queries.size(1));
+  const auto head_dim = static_cast<double>(queries.size(3));
+  return {.heads = static_cast<double>(queries.size(0) * queries.size(2)),
+          .queries = tokens,
+          .keys = tokens,
+          .head_dim = head_dim,
+          .value_dim = head_dim,
+          .causal = causal};
+}
+
 kernels::ConstRows head_of(const Tensor& part, std::int64_t batch, std::int64_t head) {
   return {part.const_data_ptr<float>() + batch * part.stride(0) + head * part.stride(2),
           part.stride(1)};
@@ -127,9 +138,7 @@ Mixed mix(const Parts& parts, bool causal) {
                                          queries.options()),
                      .sums = at::empty({queries.size(0), heads, shape.tokens},
                                        queries.options().dtype(at::kFloat))};
-  // Scores, and their product with the values.
-  const auto scores = static_cast<double>(queries.size(0) * heads * shape.tokens * shape.tokens);
-  units::announce_flops({.attention = 4 * scores * static_cast<double>(shape.head_dim)});
+  units::announce_flops(flop_size_of(queries, causal).forward());
   for_each_head(
       parts, shape, [&](std::int64_t batch, std::int64_t key_head, float* scratch, Room room) {
         const kernels::ConstRows keys = floats_of(parts[kKeys], batch, key_head, room);
@@ -150,6 +159,7 @@ void mix_backward(const Parts& parts, const Mixed& mixed, bool causal, const Ten
                   const Parts& result) {
   const kernels::AttentionShape shape = shape_of(parts, causal);
   const std::int64_t served = parts[kQueries].size(2) / parts[kKeys].size(2);
+  units::announce_flops(flop_size_of(parts[kQueries], causal).backward());
   for_each_head(
       parts, shape, [&](std::int64_t batch, std::int64_t key_head, float* scratch, Room room) {
         const kernels::ConstRows keys = floats_of(parts[kKeys], batch, key_head, room);

@@ -123,6 +123,7 @@ class SmallDense : public torch::autograd::Node {
     const int out = static_cast<int>(upper.size(-1));
     const int rows = static_cast<int>(upper.numel() / out), in = static_cast<int>(shape_.back());
     const auto* const gradient = upper.const_data_ptr<float>();
+    units::announce_flops({.products = 2.0 * (has_input + has_weight) * rows * in * out});
     if (has_input) {
       result[kInput] = uninitialised(shape_);
       multiply(Turned::kNo, Turned::kNo, {.rows = rows, .in = out, .out = in},

@@ -18,6 +18,7 @@
 #include "lib/core/text/hash.h"
 #include "lib/parallel/compress/bucket.h"
 #include "lib/parallel/compress/stepped.h"
+#include "lib/units/flops.h"
 
 namespace scaletrain::parallel {
 namespace {
@@ -82,6 +83,7 @@ class PowerSgd : public BucketExchange {
   }
 
   void begin(const at::Tensor& flat) override {
+    const units::FlopPassScope apart(units::FlopPass::kNone);
     flat_ = flat;
     message_ = at::empty({plain_elements_ + p_elements_}, options_);
     std::int64_t begin = 0;
@@ -96,6 +98,7 @@ class PowerSgd : public BucketExchange {
   }
 
   void go_on() override {
+    const units::FlopPassScope apart(units::FlopPass::kNone);
     work_->wait();
     std::int64_t begin = 0;
     for (const Slot& slot : plain_) {
@@ -119,6 +122,7 @@ class PowerSgd : public BucketExchange {
 
   void finish() override {
     if (matrices_.empty()) return;
+    const units::FlopPassScope apart(units::FlopPass::kNone);
     work_->wait();
     message_.div_(wire_.ranks());
     std::int64_t begin = 0;

@@ -72,7 +72,8 @@ TypePtr describe(Log& value) {
                     [](Duration& interval) {
                       return duration(interval, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
                     }),
-           "Interval of the histograms of weights and gradients in OUTPUT/histograms.jsonl, for "
+           "Interval of the histograms of weights and gradients in OUTPUT/histograms.jsonl, and of "
+           "the norms and update-to-weight ratios of the model's units in metrics.jsonl, for "
            "example {\"steps\": 100}. Default: none.")
       .add("webhook", text(value.webhook, "a URL, or env:NAME"),
            "URL that gets each event of the run by a POST of JSON, for example "

@@ -60,6 +60,7 @@ Reporter::Reporter(Run& run, const core::WorkerEnv& env,
     : run_(run),
       sizes_(run.batch.sizes()),
       attempt_(env.attempt),
+      flops_(run, late),
       lines_(*run.group, late),
       console_fd_(env.console_fd.value_or(STDERR_FILENO)),
       checkpoint_(resume.value_or("").string()),
@@ -113,12 +114,15 @@ void Reporter::step(const StepResult& result, double seconds, bool first, bool d
   stages_ += result.facts.stages;
   window_stages_ += result.facts.stages;
   window_exchanged_ += result.facts.exchanged_bytes;
+  flops_.add(result.facts.step, seconds);
   if (!result.has_targets) count_without_targets(result);
   if (first || due) {
     const at::Tensor worst = dist::send(window_values(), run_.group->device());
     run_.group->all_reduce_max(worst, "slowest rank").wait();
-    lines_.push(worst, record(result));
-    if (auto line = lines_.next()) write(std::move(*line));
+    observe::TrainRecord line = record(result);
+    line.speed = flops_.take_window();
+    lines_.push(worst, std::move(line));
+    if (auto known = lines_.next()) write(std::move(*known));
     window_steps_ = window_samples_ = window_exchanged_ = 0;
     window_s_ = 0;
     window_stages_ = {};
@@ -342,6 +346,9 @@ void Reporter::summary(const std::string& stopped) {
     for (observe::SlowCause& cause : observe::slow_causes(times, costs())) {
       summary.slow.push_back(std::move(cause.text));
     }
+  }
+  if (const auto speed = flops_.total()) {
+    summary.model_speed = observe::model_speed_text(*speed, flops_.peak());
   }
   if (state.best_step >= 0) {
     const std::string& metric = run_.recipe.checkpoint.best.metric;

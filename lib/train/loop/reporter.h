@@ -23,6 +23,7 @@
 #include "lib/observe/summary.h"
 #include "lib/replica/finish.h"
 #include "lib/train/loop/evaluate.h"
+#include "lib/train/loop/model_flops.h"
 #include "lib/train/rules/outcomes.h"
 #include "lib/train/rules/straggler_watch.h"
 #include "lib/train/run/run.h"
@@ -51,6 +52,8 @@ class Reporter {
            bool late);
   ~Reporter();
 
+  // FLOPs of steps; begin() and end() are the caller's.
+  ModelFlops& flops() { return flops_; }
   // Call after every step, when its result is known and counted in the run's state. `first`: the
   // first step of this process, which is always recorded. Every rank calls it: when a record is
   // due, the ranks reduce their slowest times asynchronously. The line is written at once, or when
@@ -64,6 +67,7 @@ class Reporter {
   void save_failed(const core::Error& error);
   void mirrored(const mirror::Copied& copied);
   void replicated(std::int64_t step, const replica::Replicated& copies);
+  void norms(observe::NormsRecord record);
   void note(const std::string& text);  // a line for a person
   void skipped(const StepResult& result);
   void anomaly(const AnomalyReport& report);
@@ -106,6 +110,7 @@ class Reporter {
   Run& run_;
   core::BatchSizes sizes_;
   int attempt_;
+  ModelFlops flops_;
   Outcomes<observe::TrainRecord> lines_;  // lines that lack the slowest ranks' times
   std::unique_ptr<observe::MetricsWriter> metrics_;
   std::unique_ptr<observe::RunJournal> journal_;

@@ -55,6 +55,12 @@ void Reporter::replicated(std::int64_t step, const replica::Replicated& copies) 
       .attempt = attempt_, .step = step, .bytes = copies.bytes, .nodes = copies.nodes});
 }
 
+void Reporter::norms(observe::NormsRecord record) {
+  if (!speaks()) return;
+  record.attempt = attempt_;
+  metrics_->write(record);
+}
+
 void Reporter::note(const std::string& text) {
   if (speaks()) progress_->note(text);
 }

@@ -53,6 +53,7 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
       bad_samples_(run_->recipe, env.rank, run_->housekeeping),
       pictures_(*run_, env),
       histograms_(*run_, env),
+      norms_(*run_, env, reporter_),
       steps_(parts_of_steps(), late_),
       stragglers_(*run_->group, late_),
       log_every_(run_->recipe.log.every, run_->length),
@@ -71,7 +72,11 @@ Trainer::Trainer(std::unique_ptr<Run> run, const core::WorkerEnv& env,
 StepParts Trainer::parts_of_steps() {
   StepParts parts = step_parts(*run_, [this] { saves_.await_copies(); });
   parts.on_batch = [this](const task::Example& example) { pictures_.batch(example); };
-  parts.on_gradients = [this](std::int64_t step) { histograms_.look(step); };
+  parts.on_gradients = [this](std::int64_t step) {
+    reporter_.flops().end();
+    histograms_.look(step);
+    norms_.look(step);
+  };
   return parts;
 }
 
@@ -198,9 +203,11 @@ void Trainer::train_step() {
 void Trainer::take_step() {
   format::TrainState& state = run_->state;
   profile_.step_begins(state.step + 1);
+  reporter_.flops().begin(state.step);
   const core::SteadyTime start = core::now();
   steps_.run(state.step, run_->lr(), state.trained_s, run_->weight_decay(), saves_.asks(),
              profile_.is_idle() ? trace_requests_.take() : 0, anomalies_.bounds());
+  norms_.updated();
   const std::optional<StepResult> result = steps_.next();
   busy_s_ += core::seconds_since(start);
   state.samples += sizes_.of_step(state.step);

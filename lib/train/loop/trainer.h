@@ -13,6 +13,7 @@
 #include "lib/train/loop/anomalies.h"
 #include "lib/train/loop/evaluate.h"
 #include "lib/train/loop/histograms.h"
+#include "lib/train/loop/norms.h"
 #include "lib/train/loop/pictures.h"
 #include "lib/train/loop/reporter.h"
 #include "lib/train/loop/saves.h"
@@ -85,6 +86,7 @@ class Trainer {
   BadSamples bad_samples_;
   Pictures pictures_;
   HistogramWriter histograms_;
+  NormWriter norms_;
   StepRunner steps_;
   Anomalies anomalies_{*run_, reporter_, steps_};
   Profile profile_{run_->recipe.profile,

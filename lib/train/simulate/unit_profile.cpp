@@ -231,9 +231,9 @@ class Profiler {
       one.run = [&count = inputs[i], &own = flops[i], run = one.run](
                     units::Flow flow, const units::Context& context) {
         count = static_cast<std::int64_t>(flow.size());
-        const units::ForwardFlops counter;
+        const units::FlopCounter counter(units::FlopCounter::Threads::kThis);
         units::Flow output = run(std::move(flow), context);
-        own = counter.count();
+        own = counter.count().forward;
         return output;
       };
     }

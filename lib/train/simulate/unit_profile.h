@@ -10,7 +10,7 @@
 #include "lib/dist/fake/network.h"
 #include "lib/dist/mesh.h"
 #include "lib/train/model/learner.h"
-#include "lib/units/forward_flops.h"
+#include "lib/units/flop_counter.h"
 
 namespace scaletrain::train {
 
@@ -34,7 +34,7 @@ struct UnitProfile {
   std::vector<UnitExchange> sums;       // context group: sums that route tokens to experts
 };
 
-// Floating-point operations of a rank in a step (lib/units/forward_flops.h).
+// Floating-point operations of a rank in a step (lib/units/flop_counter.h).
 struct StepFlops {
   double forward = 0, backward = 0;
   double recomputed = 0;  // forward again, in backward

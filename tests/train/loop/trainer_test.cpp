@@ -34,8 +34,9 @@ std::string lines_of(const std::string& folder) {
   for (std::string line; std::getline(file, line);) {
     auto json = nlohmann::json::parse(line);
     if (json.at("event") == "checkpoint" || json.at("event") == "ledger") continue;
-    for (const char* measured : {"samples_per_s", "data_time", "compute_time", "read_time",
-                                 "decode_time", "augment_time", "memory_bytes", "time", "format"}) {
+    for (const char* measured :
+         {"samples_per_s", "data_time", "compute_time", "read_time", "decode_time", "augment_time",
+          "memory_bytes", "time", "format", "step_flops", "tflops_per_s"}) {
       json.erase(measured);
     }
     text += json.dump() + "\n";

@@ -230,6 +230,8 @@
     addChart("small-charts", "learning rate", trainSeries("lr"));
     addChart("small-charts", "gradient norm", trainSeries("grad_norm"));
     addChart("small-charts", "throughput (samples/s)", trainSeries("samples_per_s"));
+    addChart("small-charts", "model speed (TFLOP/s a device)", trainSeries("tflops_per_s"));
+    addChart("small-charts", "MFU (%)", trainSeries("mfu", 100));
     addChart("small-charts", "memory (GB)", trainSeries("memory_bytes", 1e-9));
   }
 

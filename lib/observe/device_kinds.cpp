@@ -1,4 +1,4 @@
-#include "launcher/plan/devices.h"
+#include "lib/observe/device_kinds.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include "lib/core/error.h"
 #include "lib/core/text/lookup.h"
 
-namespace scaletrain::launcher {
+namespace scaletrain::observe {
 namespace {
 
 constexpr double kTera = 1e12;
@@ -168,4 +168,4 @@ const DeviceKind& device_kind(const std::string& name) {
       fmt::format("use one of: {}{}{}", fmt::join(names, ", "), meant.empty() ? "" : "; ", meant));
 }
 
-}  // namespace scaletrain::launcher
+}  // namespace scaletrain::observe

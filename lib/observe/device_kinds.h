@@ -1,11 +1,11 @@
-// Published limits of devices, for `scaletrain plan`.
+// Published limits of devices, for `scaletrain plan` and MFU.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace scaletrain::launcher {
+namespace scaletrain::observe {
 
 struct DeviceKind {
   std::string name;   // as --device takes it
@@ -36,4 +36,4 @@ std::string device_called(const std::string& cuda_name);
 // Throws core::UsageError with the nearest name.
 const DeviceKind& device_kind(const std::string& name);
 
-}  // namespace scaletrain::launcher
+}  // namespace scaletrain::observe

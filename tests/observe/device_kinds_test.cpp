@@ -1,4 +1,4 @@
-#include "launcher/plan/devices.h"
+#include "lib/observe/device_kinds.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 
 #include "lib/core/error.h"
 
-namespace scaletrain::launcher {
+namespace scaletrain::observe {
 
 TEST_CASE("every device has its limits and the document that states them") {
   std::set<std::string> names;
@@ -58,4 +58,4 @@ TEST_CASE("an unknown device is answered with the nearest name") {
   }
 }
 
-}  // namespace scaletrain::launcher
+}  // namespace scaletrain::observe
