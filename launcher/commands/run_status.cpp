@@ -10,6 +10,7 @@
 
 #include "launcher/jobs/checks/run_folder.h"
 #include "launcher/jobs/node_status.h"
+#include "launcher/runs/run_devices.h"
 #include "launcher/runs/run_metrics.h"
 #include "launcher/runs/run_state.h"
 #include "lib/core/clock.h"
@@ -211,13 +212,15 @@ Json run_status(const fs::path& run) {
               {"checkpoint", nullptr},
               {"checkpoint_age_s", nullptr},
               {"hosts", Json::array()},
-              {"ranks", Json::array()}};
+              {"ranks", Json::array()},
+              {"devices", Json::array()}};
   const RunState state = run_state(run);
   status["state"] = state.state;
   if (!state.why.empty()) status["why"] = state.why;
   add_nodes(run, status);
   add_progress(run, recipe, status);
   add_checkpoint(run, status);
+  if (state.state == "running") status["devices"] = newest_devices(run);
   return status;
 }
 
@@ -262,6 +265,8 @@ std::string status_text(const Json& status) {
                         rank.value("phase", ""), rank.value("step", std::int64_t{0}),
                         rank.value("silent_s", 0.0), rank.value("host", ""), rank.value("pid", 0)));
   }
+  for (const auto& [name, value] : device_rows(status.value("devices", Json::array())))
+    text += row(name.c_str(), value);
   return text;
 }
 

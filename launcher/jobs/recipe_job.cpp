@@ -24,6 +24,8 @@
 #include "lib/core/text/text.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/train_state_check.h"
+#include "lib/observe/devices/run_energy.h"
+#include "lib/observe/line_writer.h"
 
 namespace scaletrain::launcher {
 
@@ -109,10 +111,12 @@ AttemptPlan RecipeJob::plan_attempt(const Attempt& attempt, const StoreSocket& s
   const std::int64_t step = plan.at("step");
   folder_.begin_attempt(plan.at("attempt"));
   replicas_.begin(placement_);
+  watch_devices();
   const std::string peer_stores = resume_peer_stores(attempt, step);
   observer_.emplace(RecipeObserver::JobParts{.recipe = request_.recipe,
                                              .folder = folder_,
                                              .replicas = replicas_,
+                                             .devices = *devices_,
                                              .metrics_export = export_ ? &*export_ : nullptr,
                                              .hang_timeout = hang_timeout_},
                     attempt);
@@ -163,6 +167,7 @@ std::vector<int> RecipeJob::note_lost(const std::vector<LostReplica>& lost) {
 }
 
 void RecipeJob::attempt_ended(const GroupEnd& /*end*/, const std::vector<WorkerPlan>& /*plans*/) {
+  if (devices_) devices_->end_attempt();
   folder_.settle_links();
 }
 
@@ -184,6 +189,28 @@ void RecipeJob::attempt_judged(const std::optional<Failure>& failure, const std:
                        {"text", restart}});
 }
 
+// Tasks of a Slurm step share the node's GPUs, each with its own launcher.
+void RecipeJob::watch_devices() {
+  if (!devices_) {
+    devices_.emplace(DeviceWatch::Node{.run = folder_.path(),
+                                       .has_gpus = request_.recipe.device != "cpu",
+                                       .most_gpus = placement_.task ? 0 : placement_.nproc});
+  }
+  devices_->begin_attempt(folder_.attempt_logs(), placement_.node_rank, placement_.nproc);
+}
+
+// The closing summary's rows about energy: workers have ended, and the last samples are written.
+void RecipeJob::report_energy() {
+  if (!folder_.is_owned()) return;
+  std::string text =
+      observe::energy_text(observe::run_energy(folder_.path()), request_.recipe.cost);
+  if (text.empty()) return;
+  text.pop_back();  // its last newline
+  core::log_line(text);
+  observe::LineWriter(folder_.path() / "console.log", std::make_shared<core::Housekeeping>())
+      .append(std::move(text));
+}
+
 void RecipeJob::begin_export() {
   if (!export_) export_.emplace(request_.recipe);
 }
@@ -195,6 +222,7 @@ void RecipeJob::finish_export() {
 
 int RecipeJob::succeeded() {
   finish_export();
+  report_energy();
   const LostReplicas& lost = replicas_.lost();
   if (lost.empty()) return 0;
   core::log("the job is done with {} of {} replicas; lost: {}",
@@ -210,6 +238,7 @@ int RecipeJob::stopped(const GroupEnd& end) {
   if (succeeded == placement_.nproc) return RecipeJob::succeeded();
   write_stop(end);
   finish_export();  // it passes that event on
+  report_energy();
   const LostReplicas& lost = replicas_.lost();
   if (!lost.empty()) core::log("lost before: {}", lost.text());
   const auto killed =

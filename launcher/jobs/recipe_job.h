@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/devices/device_watch.h"
 #include "launcher/jobs/checks/run_request.h"
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/metrics_export.h"
@@ -51,6 +52,8 @@ class RecipeJob : public AttemptMaker, public JobEnding {
  private:
   void begin_export();
   void finish_export();
+  void watch_devices();
+  void report_energy();
   std::string resume_peer_stores(const Attempt& attempt, std::int64_t step);
   void write_start(const Attempt& attempt, const std::string& checkpoint, std::int64_t step);
   void write_stop(const GroupEnd& end);
@@ -68,6 +71,7 @@ class RecipeJob : public AttemptMaker, public JobEnding {
   bool may_be_finished_ = false;
   bool has_made_memory_ = false;            // or has warned why there is none
   std::unique_ptr<NodeMemory> memory_;      // set if the recipe asks for it
+  std::optional<DeviceWatch> devices_;      // from the first attempt on
   std::optional<MetricsExport> export_;     // on the node that owns the run folder
   std::optional<RecipeObserver> observer_;  // of the current attempt
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/devices/device_watch.h"
 #include "launcher/jobs/job.h"
 #include "launcher/jobs/metrics_export.h"
 #include "launcher/jobs/nccl_recorder.h"
@@ -24,6 +25,7 @@ class RecipeObserver : public GroupObserver {
     const recipe::Recipe& recipe;
     RunFolder& folder;
     Replicas& replicas;
+    DeviceWatch& devices;
     MetricsExport* metrics_export = nullptr;  // null: not on this node
     std::chrono::milliseconds hang_timeout;
   };
@@ -36,6 +38,9 @@ class RecipeObserver : public GroupObserver {
   GroupOptions begin(std::vector<WorkerPlan> plans);
 
   int forwarded(int signal) override;
+  void started(const WorkerPlan& plan, pid_t pid) override {
+    job_.devices.worker_started(plan.rank, pid);
+  }
   std::string heartbeat() override { return job_.folder.renew_lease(); }
   std::optional<Hang> watch(const std::vector<RunningWorker>& running) override;
   void peer_lost() override { watch_.announce_lost_peer(); }

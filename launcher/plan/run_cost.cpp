@@ -22,6 +22,7 @@ RunCost predict_cost(const RunRates& rates) {
     cost.money =
         rates.price.value_or(0) * cost.device_hours + rates.price_of_kwh.value_or(0) * cost.kwh;
   }
+  if (rates.g_per_kwh && cost.kwh > 0) cost.carbon_g = *rates.g_per_kwh * cost.kwh;
   return cost;
 }
 

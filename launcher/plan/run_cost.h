@@ -15,6 +15,7 @@ struct RunRates {
   double watts = 0;               // of a device; 0: unknown
   std::optional<double> price{};  // per device and hour
   std::optional<double> price_of_kwh{};
+  std::optional<double> g_per_kwh{};  // carbon intensity
 };
 
 struct RunCost {
@@ -22,6 +23,7 @@ struct RunCost {
   double device_hours = 0;
   double kwh = 0;  // at the devices' power limit
   std::optional<double> money{};
+  std::optional<double> carbon_g{};  // likewise
   double samples_per_s = 0;
   double data_bytes_per_s = 0;  // of the whole job
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "launcher/runs/run_devices.h"
 #include "lib/observe/progress_text.h"
 #include "lib/recipe/catalog/task.h"
 
@@ -80,6 +81,17 @@ void add_model_speed(const RunRecord& run, std::vector<RunValue>& values) {
   }
 }
 
+void add_energy(const RunRecord& run, std::vector<RunValue>& values) {
+  const observe::RunEnergy energy = observe::run_energy(run.folder);
+  const observe::RunBill bill = observe::bill_of(energy, cost_rates(run.recipe));
+  const auto add = [&values](const char* name, const char* label, std::optional<double> value) {
+    if (value) values.push_back({.name = name, .label = label, .value = *value});
+  };
+  add("kwh", "energy", energy.kwh());
+  add("cost", "cost", bill.money());
+  add("carbon_g", "carbon", bill.carbon_g);
+}
+
 // "1,144" of 1144.2
 std::string grouped(double value) {
   std::string digits = fmt::format("{:.0f}", value);
@@ -125,6 +137,7 @@ std::vector<RunValue> run_results(const RunRecord& run) {
                       .label = "attempts",
                       .value = static_cast<double>(run.attempts.size())});
   }
+  add_energy(run, values);
   return values;
 }
 
@@ -144,6 +157,9 @@ std::string value_text(const std::string& name, double value) {
   if (name == "memory_bytes") return fmt::format("{:.2f} GB", value / 1e9);
   if (name == "step_flops" || name == "tflops_per_s") return fmt::format("{:.4g}", value);
   if (name == "mfu") return fmt::format("{:.1f} %", 100 * value);
+  if (name == "kwh") return fmt::format("{:.3g} kWh", value);
+  if (name == "cost") return fmt::format("{:.2f}", value);
+  if (name == "carbon_g") return observe::carbon_text(value);
   if (name == "step" || name == "attempts") return grouped(value);
   if (name == "samples_per_s") return value < 100 ? fmt::format("{:.1f}", value) : grouped(value);
   const recipe::Measure* const measure = measure_named(measure_part(name));

@@ -29,6 +29,7 @@ struct RunValue {
 //   memory_bytes    highest peak of a rank
 //   seconds         from the first to the last record of each attempt, summed
 //   step, attempts  the last step, the number of starts
+//   kwh, cost, carbon_g  measured energy, and what the recipe's rates make of it
 std::vector<RunValue> run_results(const RunRecord& run);
 
 // Returns the value of that name; nullptr if there is none.

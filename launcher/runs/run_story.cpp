@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/runs/run_devices.h"
 #include "launcher/runs/run_ledger.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/printable.h"
@@ -267,7 +268,7 @@ std::string story_text(const RunRecord& run) {
   if (run.journal.empty()) {
     text += "  journal.jsonl is missing: only starts and the last failure are known\n";
   }
-  return text + ledger_text(run);
+  return text + ledger_text(run) + devices_text(run);
 }
 
 RunJson story_json(const RunRecord& run) {
@@ -275,9 +276,13 @@ RunJson story_json(const RunRecord& run) {
   for (const StoryLine& line : run_story(run)) {
     events.push_back({{"time", line.time}, {"text", line.text}});
   }
-  return {{"run", run.shown},         {"name", run.name},
-          {"state", run.state.state}, {"attempts", attempt_count(run)},
-          {"events", events},         {"times", ledger_json(run)}};
+  return {{"run", run.shown},
+          {"name", run.name},
+          {"state", run.state.state},
+          {"attempts", attempt_count(run)},
+          {"events", events},
+          {"times", ledger_json(run)},
+          {"devices", devices_json(run)}};
 }
 
 }  // namespace scaletrain::launcher

@@ -116,6 +116,10 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("profile", describe(recipe.profile),
            "Profiler trace of a few steps, one file a rank: OUTPUT/profile/rank-0.json. Default: "
            "off.")
+      .add(
+          "cost", describe(recipe.cost),
+          "Rates for the cost and the carbon emissions of the run in its closing summary. Default: "
+          "none.")
       .add("threads", integer(recipe.threads, from(0).to(4096)),
            "Intra-op CPU threads of a rank. Default: 0, the node's cores divided by its ranks.")
       .add("deterministic", flag(recipe.deterministic),

@@ -14,6 +14,7 @@
 #include "lib/recipe/sections/batch.h"
 #include "lib/recipe/sections/checkpoint.h"
 #include "lib/recipe/sections/clip.h"
+#include "lib/recipe/sections/cost.h"
 #include "lib/recipe/sections/data/data.h"
 #include "lib/recipe/sections/data/mix.h"
 #include "lib/recipe/sections/data/storage.h"
@@ -67,6 +68,7 @@ struct Recipe {
   Storage storage;
   Log log;
   std::optional<Profile> profile;
+  std::optional<Cost> cost;
   std::int64_t threads = 0;  // intra-op threads per rank; 0: cores / local ranks
   bool deterministic =
       false;  // on a GPU: deterministic kernels, so that a resume is bitwise identical

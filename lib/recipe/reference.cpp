@@ -40,7 +40,7 @@ struct Part {
   const char* introduction;
 };
 
-constexpr std::array<Part, 32> kParts{{
+constexpr std::array<Part, 33> kParts{{
     {"", "General", "These keys name the run and say where and how long it trains."},
     {"model", "Model",
      "The model is chosen by name; its own keys are listed under [Models](#models)."},
@@ -90,6 +90,8 @@ constexpr std::array<Part, 32> kParts{{
      "Metrics are written to metrics.jsonl of the run folder, and exported to trackers from "
      "there."},
     {"profile", "Profiler", "A trace opens in Perfetto or chrome://tracing."},
+    {"cost", "Cost and carbon emissions",
+     "Rates turn device hours and measured energy into cost and emissions."},
     {"dist", "Communication", "GPUs communicate through NCCL; CPU tensors have a choice."},
 }};
 

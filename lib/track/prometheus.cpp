@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "lib/core/disk/disk.h"
+#include "lib/observe/devices/device_files.h"
+#include "lib/track/prometheus_devices.h"
 #include "lib/track/scrape_server.h"
 
 namespace scaletrain::track {
@@ -54,12 +56,18 @@ constexpr std::array kMetrics{
            "Seconds that training waited for the newest checkpoint."},
 };
 
+std::string run_label(const std::string& name) {
+  return fmt::format("run=\"{}\"", escape_label(name));
+}
+
 std::string number_text(const Field& field) { return field.text == "nan" ? "NaN" : field.text; }
 
 class Prometheus : public Exporter {
  public:
   explicit Prometheus(const ExportOptions& options)
       : text_(options.name),
+        run_(options.run),
+        label_(run_label(options.name)),
         file_((options.textfile_folder.empty() ? options.run / "export" : options.textfile_folder) /
               fmt::format("scaletrain_{}.prom", options.name)) {
     if (options.port != 0) server_.emplace(static_cast<int>(options.port));
@@ -72,20 +80,29 @@ class Prometheus : public Exporter {
 
   void finish() override {
     text_.set_running(false);
+    is_running_ = false;
     write_file();
   }
 
   int socket() const override { return server_ ? server_->fd() : -1; }
-  void serve() override { server_->serve(text_.text()); }
+  void serve() override { server_->serve(text()); }
 
  private:
+  // Devices have samples of each second, and no records.
+  std::string text() const {
+    if (!is_running_) return text_.text();
+    return text_.text() + prometheus_devices(label_, observe::newest_device_samples(run_));
+  }
   void write_file() const {
     core::system_disk().make_folders(file_.parent_path());
-    core::write_durably(core::system_disk(), file_, text_.text());
+    core::write_durably(core::system_disk(), file_, text());
   }
 
   PrometheusText text_;
+  fs::path run_;
+  std::string label_;
   fs::path file_;
+  bool is_running_ = true;
   std::optional<ScrapeServer> server_;
 };
 
@@ -100,8 +117,7 @@ std::string escape_label(const std::string& text) {
   return escaped;
 }
 
-PrometheusText::PrometheusText(const std::string& run_name)
-    : run_(fmt::format("run=\"{}\"", escape_label(run_name))) {
+PrometheusText::PrometheusText(const std::string& run_name) : run_(run_label(run_name)) {
   set_running(true);
 }
 

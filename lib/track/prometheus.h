@@ -1,5 +1,5 @@
 // Prometheus exporter: the newest values of a run in text format 0.0.4, as a textfile for
-// node_exporter and, with a port, on 127.0.0.1.
+// node_exporter and, with a port, on 127.0.0.1. With the newest samples of devices while it runs.
 #pragma once
 
 #include <map>

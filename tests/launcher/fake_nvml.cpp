@@ -1,12 +1,20 @@
 // The driver's library as far as the launcher asks it: FAKE_GPUS of them (4), two a NUMA node by
 // their addresses, the last with a MIG instance, FAKE_NVLINKS between them. Tests put it on
 // LD_LIBRARY_PATH.
+//
+// The file FAKE_NVML_VALUES has what the samples of devices see, a line "GPU NAME VALUE" each: "0
+// power_mw 250000". A value that is not there is not supported, and a GPU with "lost 1" is lost.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
 
 namespace {
+
+constexpr int kNotSupported = 3, kLost = 15;
 
 unsigned gpu_count() {
   const char* const text = std::getenv("FAKE_GPUS");
@@ -31,9 +39,72 @@ int copy(char* to, unsigned size, const char* text) {
   return 0;
 }
 
+std::optional<unsigned long long> planted(void* device, const std::string& name) {
+  const char* const file = std::getenv("FAKE_NVML_VALUES");
+  if (file == nullptr) return std::nullopt;
+  std::ifstream stream(file);
+  std::uintptr_t gpu = 0;
+  std::string of;
+  unsigned long long value = 0;
+  while (stream >> gpu >> of >> value) {
+    if (gpu + 1 == reinterpret_cast<std::uintptr_t>(device) && of == name) return value;
+  }
+  return std::nullopt;
+}
+
+template <class Value>
+int give(void* device, const std::string& name, Value* to) {
+  if (planted(device, "lost")) return kLost;
+  const auto value = planted(device, name);
+  if (!value) return kNotSupported;
+  *to = static_cast<Value>(*value);
+  return 0;
+}
+
+struct Utilization {
+  unsigned gpu, memory;
+};
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int type, status;
+  unsigned long long value;
+};
+
 }  // namespace
 
 extern "C" {
+
+int nvmlDeviceGetUtilizationRates(void* device, Utilization* to) {
+  return give(device, "utilization", &to->gpu);
+}
+int nvmlDeviceGetClockInfo(void* device, int kind, unsigned* to) {
+  return give(device, kind == 1 ? "sm_mhz" : kind == 2 ? "memory_mhz" : "other", to);
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* to) {
+  return give(device, "throttle", to);
+}
+int nvmlDeviceGetTemperature(void* device, int, unsigned* to) {
+  return give(device, "temperature_c", to);
+}
+int nvmlDeviceGetPowerUsage(void* device, unsigned* to) { return give(device, "power_mw", to); }
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* to) {
+  return give(device, "energy_mj", to);
+}
+int nvmlDeviceGetTotalEccErrors(void* device, int kind, int counter, unsigned long long* to) {
+  if (counter != 0) return kNotSupported;
+  return give(device, kind == 0 ? "ecc_corrected" : "ecc_uncorrected", to);
+}
+int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* fields) {
+  for (int i = 0; i < count; ++i) {
+    fields[i].type = 3;
+    const bool is_whole = fields[i].field < 138 || fields[i].scope == ~0U;
+    fields[i].status =
+        is_whole ? give(device, "field" + std::to_string(fields[i].field), &fields[i].value)
+                 : kNotSupported;
+  }
+  return 0;
+}
 
 int nvmlInit_v2() { return std::getenv("FAKE_NVML_REFUSES") != nullptr ? 9 : 0; }
 int nvmlShutdown() { return 0; }
@@ -83,8 +154,9 @@ int nvmlDeviceGetTopologyCommonAncestor(void* one, void* other, int* level) {
   *level = node(one) == node(other) ? 40 : 50;
   return std::getenv("FAKE_NVML_NO_PATHS") != nullptr ? 3 : 0;
 }
-int nvmlDeviceGetMemoryInfo(void*, MemoryInfo* memory) {
-  *memory = {.total = 1ULL << 30, .free = 0, .used = 0};
+int nvmlDeviceGetMemoryInfo(void* device, MemoryInfo* memory) {
+  if (planted(device, "lost")) return kLost;
+  *memory = {.total = 1ULL << 30, .free = 0, .used = planted(device, "memory_used").value_or(0)};
   return 0;
 }
 int nvmlDeviceGetMaxMigDeviceCount(void*, unsigned* count) {

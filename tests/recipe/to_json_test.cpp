@@ -78,6 +78,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"parallel.replica=4", R"(parallel={"shard": 1, "replica": 3, "shard_level": "gradients"})"},
       {"parallel.types.reduce=bf16", R"(parallel.types={"parameters": "fp32"})"},
       {"dist.cpu=shm"},
+      {"cost.price=2.5", R"(cost={"kwh_price": 0.25, "region": "FR"})", "cost.g_per_kwh=41.5"},
       {"parallel.schedule=interleaved", "parallel.chunks=3", "parallel.balance=time"},
       {"compress=bf16", R"(compress={"name": "fp16", "rank": 2, "warmup": 9})"},
       {"mix.mixup=0.2", "mix={\"cutmix\": 1, \"probability\": 0.5}", "mix=null"},

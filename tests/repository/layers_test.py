@@ -17,7 +17,7 @@ LAUNCHER_MAY_USE = ["core", "recipe", "format", "exchange", "replica", "observe"
 # The launcher's folders; "": cli and main, which know all. Commands that have a folder know the
 # common ones in commands/, and no other command but where the order of these says so; explain knows
 # those that it explains.
-LAUNCHER_ORDER = ["platform", "flags", "place", "output", "workers", "agents", "jobs/checks", "jobs", "jobs/nodes", "runs",
+LAUNCHER_ORDER = ["platform", "devices", "flags", "place", "output", "workers", "agents", "jobs/checks", "jobs", "jobs/nodes", "runs",
                   "plan", "commands", "commands/watch", "commands/lr_find", "commands/start", "commands/slurm",
                   "commands/queue", "commands/doctor", "commands/explain", "commands/plan", "commands/prove",
                   "commands/lint", "commands/dry_run", "commands/kubernetes", "commands/bench",

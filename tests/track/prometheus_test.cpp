@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "lib/observe/devices/device_files.h"
 #include "tests/temporary_folder.h"
 #include "tests/track/records.h"
 
@@ -36,12 +37,18 @@ TEST_CASE("the textfile is in its folder, and says at the end that the run does 
   const test::TemporaryFolder folder;
   const auto exporter =
       make_prometheus({.run = folder.path, .name = "run", .textfile_folder = folder.path / "t"});
+  std::filesystem::create_directories(folder.path / "logs" / "attempt_0");
+  observe::DeviceLog(observe::device_file(folder.path / "logs" / "attempt_0", 0))
+      .append({.time = 1, .host = {.cpu = 34}});
   exporter->write(std::array{train_record(1, 2.5)});
+  CHECK(folder.read("t/scaletrain_run.prom")
+            .find("scaletrain_host_cpu{run=\"run\",node=\"0\"} 34\n") != std::string::npos);
   CHECK(folder.read("t/scaletrain_run.prom").find("scaletrain_running{run=\"run\"} 1\n") !=
         std::string::npos);
   exporter->finish();
   CHECK(folder.read("t/scaletrain_run.prom").find("scaletrain_running{run=\"run\"} 0\n") !=
         std::string::npos);
+  CHECK(folder.read("t/scaletrain_run.prom").find("scaletrain_host") == std::string::npos);
   CHECK(exporter->socket() == -1);
 }
 

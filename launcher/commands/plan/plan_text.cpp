@@ -69,6 +69,7 @@ std::string run_lines(const PlanReport& report) {
                         observe::format_duration(cost.seconds), cost.device_hours);
     if (cost.kwh > 0) text += fmt::format(", at most {:.3g} kWh", cost.kwh);
     if (cost.money) text += fmt::format(", cost {:.2f}", *cost.money);
+    if (cost.carbon_g) text += fmt::format(", at most {:.3g} kg CO2e", *cost.carbon_g / kKilo);
     text += "\n";
   }
   if (prediction.mfu) text += fmt::format("MFU {:.1f} %\n", kPercent * *prediction.mfu);
@@ -136,6 +137,7 @@ Json prediction_json(const Prediction& prediction) {
             {"checkpoint_write_s", prediction.saves.write_s},
             {"checkpoint_interval_s", prediction.saves.interval_s}};
   if (prediction.cost.money) json["cost"] = *prediction.cost.money;
+  if (prediction.cost.carbon_g) json["carbon_g"] = *prediction.cost.carbon_g;
   if (prediction.mfu) json["mfu"] = *prediction.mfu;
   return json;
 }

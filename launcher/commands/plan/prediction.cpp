@@ -261,17 +261,20 @@ Prediction predict(const recipe::Recipe& recipe, const PlanTarget& target, const
     result.time = scaled(result.time, probed.seconds, target.nodes == 1);
     result.notes.clear();
   }
+  const recipe::Cost rates = recipe.cost.value_or(recipe::Cost());
   const DataSize data = training_data_size(recipe);
   result.global_batch = layout.at("global_batch").get<std::int64_t>();
   result.steps = steps_of(recipe, data.samples, result.global_batch);
-  result.cost = predict_cost({.steps = result.steps,
-                              .step_s = result.time.total(),
-                              .devices = target.ranks(),
-                              .global_batch = result.global_batch,
-                              .sample_bytes = data.sample_bytes,
-                              .watts = machine.watts,
-                              .price = target.price,
-                              .price_of_kwh = target.price_of_kwh});
+  result.cost =
+      predict_cost({.steps = result.steps,
+                    .step_s = result.time.total(),
+                    .devices = target.ranks(),
+                    .global_batch = result.global_batch,
+                    .sample_bytes = data.sample_bytes,
+                    .watts = machine.watts,
+                    .price = target.price ? target.price : rates.price,
+                    .price_of_kwh = target.price_of_kwh ? target.price_of_kwh : rates.kwh_price,
+                    .g_per_kwh = rates.carbon_intensity()});
   result.saves = saves_of(recipe, target, layout);
   result.mfu = mfu_of(layout, result.time.total(), machine.peak_flops);
   return result;

@@ -12,6 +12,7 @@
 #include "launcher/commands/runs/report_pictures.h"
 #include "launcher/commands/runs/report_predictions.h"
 #include "launcher/runs/recipe_keys.h"
+#include "launcher/runs/run_devices.h"
 #include "launcher/runs/run_ledger.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/clock.h"
@@ -160,6 +161,7 @@ RunJson as_run(const RunRecord& run) {
           {"eval", eval_columns(run, results)},
           {"time_parts", time_parts(run)},
           {"times", ledger_json(run)},
+          {"devices", devices_json(run)},
           {"environment", environment},
           {"events", events_of(run)},
           {"pictures", pictures_of(run)},

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "launcher/runs/run_devices.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/printable.h"
 #include "lib/observe/plot.h"
@@ -155,6 +156,18 @@ void add_times(Lines& lines, const RunCurves& curves, int width) {
   add_row(lines, "time", text);
 }
 
+// The newest sample of each node and GPU, as in `status`.
+void add_devices(Lines& lines, const Json& status) {
+  constexpr std::size_t kMostDevices = 9;  // a node with eight GPUs
+  const std::vector<DeviceRow> rows = device_rows(status.value("devices", Json::array()));
+  for (std::size_t i = 0; i < std::min(rows.size(), kMostDevices); ++i) {
+    add_row(lines, rows[i].name, core::printable(rows[i].text));
+  }
+  if (rows.size() > kMostDevices) {
+    add_row(lines, "", fmt::format("and {} more devices", rows.size() - kMostDevices));
+  }
+}
+
 void add_ranks(Lines& lines, const Json& status) {
   if (status["state"] != "running" && status["state"] != "dead") return;
   int shown = 0;
@@ -190,6 +203,7 @@ std::vector<std::string> watch_screen(const Json& status, const RunCurves& curve
   }
   add_times(lines, curves, size.width);
   add_ranks(lines, status);
+  add_devices(lines, status);
   const int room = std::max(size.height - static_cast<int>(lines.size()), 0);
   const int skipped = std::max(static_cast<int>(last_lines.size()) - room, 0);
   for (std::size_t i = static_cast<std::size_t>(skipped); i < last_lines.size(); ++i) {

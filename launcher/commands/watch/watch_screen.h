@@ -22,7 +22,7 @@ struct WatchView {
 
 // Returns at most `height` lines of at most `width` columns, without newlines: state, the curves of
 // loss and validation (side by side from 80 columns on, else one above the other), learning rate,
-// throughput, where the run's time goes, ranks, and as many of `last_lines` as there is room for.
+// throughput, where the run's time goes, ranks, devices, and as many of `last_lines` as there is room for.
 // `status` is what run_status() returns.
 std::vector<std::string> watch_screen(const nlohmann::ordered_json& status, const RunCurves& curves,
                                       const std::vector<std::string>& last_lines, ScreenSize size,

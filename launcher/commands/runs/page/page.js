@@ -203,6 +203,11 @@
       (one) => ({ ...one, steps: one.curve.step,
         values: one.curve.value.map((value) => (value === null || !scale ? value : value * scale)) }));
   }
+  function deviceSeries(title) {
+    return runs.map((run, number) => ({ run, number, color: colorOf(number), label: run.label,
+      curve: run.devices && run.devices.curves.find((one) => one.title === title) })).filter((one) => one.curve).map(
+      (one) => ({ ...one, steps: one.curve.step, values: one.curve.value }));
+  }
   // True if the figures above show the measure in percent; its curve does too.
   function isPercent(split, measure) {
     const name = `${split}_${measure}`;
@@ -233,6 +238,8 @@
     addChart("small-charts", "model speed (TFLOP/s a device)", trainSeries("tflops_per_s"));
     addChart("small-charts", "MFU (%)", trainSeries("mfu", 100));
     addChart("small-charts", "memory (GB)", trainSeries("memory_bytes", 1e-9));
+    const titles = new Set(runs.flatMap((run) => (run.devices ? run.devices.curves : []).map((one) => one.title)));
+    for (const title of titles) addChart("small-charts", title, deviceSeries(title));
   }
 
   function redraw() {
