@@ -97,6 +97,8 @@ std::string key_hint(const std::string& command, const std::string& word) {
     found = {ours.substr(0, both)};
     if (both != std::string::npos) found.push_back(ours.substr(both + 5));
   }
+  const std::string reason = recipe::why_no_key(name);
+  if (found.empty() && !reason.empty()) return "leave it out: " + reason;
   if (found.empty() || found.size() > 3) return "";
   return fmt::format("a key of the recipe is set by --set {}=VALUE",
                      fmt::join(found, "=VALUE or "));

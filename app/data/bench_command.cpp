@@ -74,8 +74,9 @@ void add_bench_command(CLI::App& app, int& exit_status) {
                    "Image size in pixels for shards; a recipe has its own.")
       ->check(CLI::Range(8, 4096));
   command
-      ->add_option("--seconds", options->seconds,
-                   "Duration in seconds, once with one thread and once with all.")
+      ->add_option(
+          "--seconds", options->seconds,
+          "Duration of each measurement in seconds: one thread, then all threads. Default: 3.")
       ->check(CLI::Range(0.01, 3600.0));
   add_threads_flag(*command, options->threads);
   add_json_flag(*command, options->as_json);

@@ -156,9 +156,10 @@ core::ExitCode run_check(const CheckOptions& options) {
 
 void add_check_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "check",
-      "report everything that is wrong with shards; exit code 65 if so, 74 if some cannot be read");
+  CLI::App* const command =
+      app.add_subcommand("check",
+                         "report everything that is wrong with shards. Exit code 65 if anything "
+                         "is, 74 if a shard cannot be read");
   add_shards_argument(*command, options->paths);
   command->add_flag("--repair", options->repair,
                     "Write the damaged samples to quarantine.json; training skips them.");

@@ -18,7 +18,7 @@ const std::vector<core::CommandText>& texts() {
   static const std::vector<core::CommandText> result{
       {"", nullptr, "scaletrain data pack photos shards --resize 256"},
       {"pack", kWrite,
-       "# One folder of images for each class.\n"
+       "# Pack an image folder with one sub-folder for each class.\n"
        "scaletrain data pack photos shards --resize 256 --samples-per-shard 10000"},
       {"index", kChange, "scaletrain data index shards --hash"},
       {"check", kChange,
@@ -44,7 +44,7 @@ const std::vector<core::CommandText>& texts() {
       {"bench", kLook, "scaletrain data bench recipe.json --threads 4"},
       {"mirror", kLook,
        "scaletrain data mirror s3://bucket/runs/digits\n"
-       "# Bring the newest complete copy back.\n"
+       "# Copy the newest complete checkpoint back into the run folder.\n"
        "scaletrain data mirror s3://bucket/runs/digits --to runs/digits"},
       {"fetch-run", kLook, "scaletrain data fetch-run s3://bucket/runs/digits --to copy"},
   };

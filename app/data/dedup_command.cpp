@@ -217,8 +217,8 @@ void run_dedup(const DedupOptions& options) {
 void add_dedup_command(CLI::App& app, int& exit_status) {
   constexpr int kMostDistance = 7;
   const auto options = std::make_shared<DedupOptions>();
-  CLI::App* const command =
-      app.add_subcommand("dedup", "find images that are there more than once, and leave them out");
+  CLI::App* const command = app.add_subcommand(
+      "dedup", "find duplicate and near-duplicate images, and write shards without them");
   add_shards_argument(*command, options->paths);
   CLI::Option* const near =
       command

@@ -66,8 +66,10 @@ void add_fetch_run_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<FetchRunOptions>();
   CLI::App* const command = app.add_subcommand(
       "fetch-run", "copy the files of a run from an object store, without checkpoints and logs");
-  command->add_option("PLACE", options->place, "the run's folder: s3://...")->required();
-  command->add_option("--to", options->folder, "a folder for the files")->required();
+  command->add_option("PLACE", options->place, "Run folder in the object store: s3://...")
+      ->required();
+  command->add_option("--to", options->folder, "Folder to which the files are written.")
+      ->required();
   command->callback([options, &exit_status] {
     fetch_run(*options);
     exit_status = 0;

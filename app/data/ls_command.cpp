@@ -117,9 +117,8 @@ void run_ls(const LsOptions& options) {
 void add_ls_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<LsOptions>();
   CLI::App* const command = app.add_subcommand("ls",
-                                               "list samples: shard, key, label, and the bytes of "
-                                               "each field; whole or not, but not those in "
-                                               "quarantine");
+                                               "list samples with shard, key, label and the bytes "
+                                               "of each field, except those in quarantine.json");
   add_shards_argument(*command, options->paths);
   CLI::Option* const shards =
       command->add_flag("--shards", options->only_shards, "List the shards without opening them.");

@@ -32,7 +32,7 @@ constexpr std::array kCommands{
 
 int run(const std::vector<std::string>& arguments) {
   int exit_status = 0;
-  CLI::App app("Prepare, check and look into training data.", "scaletrain data");
+  CLI::App app("Prepare, check and inspect training data.", "scaletrain data");
   scaletrain::core::use_help_text(app);
   app.require_subcommand(0, 1);
   for (const auto& add_command : kCommands) add_command(app, exit_status);

@@ -116,23 +116,30 @@ void run_mirror(MirrorOptions options) {
 
 void add_mirror_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<MirrorOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "mirror", "list the copies of a run's checkpoints in a second place, or bring one back");
-  command
-      ->add_option("PLACE", options->place, "what /checkpoint/mirror names: a folder or s3://...")
+  CLI::App* const command = app.add_subcommand("mirror",
+                                               "list the remote checkpoint copies of a run "
+                                               "(checkpoint.mirror), or copy the newest one back");
+  command->add_option("PLACE", options->place, "Folder or s3://... that checkpoint.mirror names.")
       ->required();
   CLI::Option* const to = command->add_option(
-      "--to", options->run, "a run's folder: the newest copy that is whole is brought there");
+      "--to", options->run, "Run folder to which the newest complete copy is written.");
   to->type_name("RUN");
-  command->add_option("--newer-than", options->newer_than, "with --to: a step")->needs(to);
-  command->add_option("--recipe", options->recipe, "whose /storage says how a bucket is reached");
+  command
+      ->add_option("--newer-than", options->newer_than,
+                   "With --to: write only a checkpoint newer than this step.")
+      ->needs(to);
+  command->add_option("--recipe", options->recipe,
+                      "Recipe whose `storage` section says how the bucket is reached.");
   command
       ->add_option("--patience", options->patience_s,
-                   "seconds for which a request that fails is tried again")
+                   "Time in seconds for which a failed request is retried. Default: "
+                   "storage.give_up_after_s.")
       ->check(CLI::NonNegativeNumber);
   CLI::Option* const json =
       command->add_flag("--json", options->as_json, "print one JSON object instead of text");
-  command->add_flag("--with-recipe", options->with_recipe, "the newest copy's recipe too")
+  command
+      ->add_flag("--with-recipe", options->with_recipe,
+                 "With --json: add the recipe of the newest copy.")
       ->needs(json);
   command->callback([options, &exit_status] {
     run_mirror(*options);

@@ -254,7 +254,8 @@ void run_split(const SplitOptions& options) {
 void add_split_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<SplitOptions>();
   CLI::App* const command = app.add_subcommand(
-      "split", "divide shards into training, validation and test shards, each class alike");
+      "split",
+      "split shards into training, validation and test shards, with equal shares of each class");
   add_shards_argument(*command, options->paths);
   command->add_option("--out", options->shards.folder, "Folder for the new shards.");
   command->add_option("--val", options->val, "Fraction of the samples for validation.")

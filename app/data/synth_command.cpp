@@ -130,7 +130,7 @@ void add_synth_command(CLI::App& app, int& exit_status) {
       ->check(CLI::Range(std::int64_t{1}, kMostClasses))
       ->capture_default_str();
   command->add_flag("--distinct", options->distinct,
-                    "Neighbouring classes differ in shape and in colour.");
+                    "Make neighboring classes differ in both shape and color.");
   command
       ->add_option("--size", options->size,
                    "Image size in pixels: 64, or 500x375 for width and height.")

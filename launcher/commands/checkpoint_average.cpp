@@ -86,8 +86,8 @@ void average(const AverageArguments& arguments) {
 
 void add_checkpoint_average(CLI::App& checkpoint, int& exit_status) {
   const auto arguments = std::make_shared<AverageArguments>();
-  CLI::App* const averaging = checkpoint.add_subcommand(
-      "average", "the mean of the floating tensors of several models, as one file");
+  CLI::App* const averaging =
+      checkpoint.add_subcommand("average", "average the weights of several models into one file");
   averaging
       ->add_option("paths", arguments->paths,
                    "Checkpoints, run folders, safetensors or PyTorch files, or folders of Hugging "

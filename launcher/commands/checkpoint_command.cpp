@@ -154,18 +154,17 @@ void add_checkpoint_commands(CLI::App& app, const std::vector<std::string>& word
   checkpoint->require_subcommand(1);
   const auto arguments = std::make_shared<CheckpointArguments>();
 
-  CLI::App* const inspecting =
-      checkpoint->add_subcommand("inspect", "step, digest of the model, tensors and files");
+  CLI::App* const inspecting = checkpoint->add_subcommand(
+      "inspect", "show step, model digest, tensors and files of a checkpoint");
   add_arguments(*inspecting, *arguments);
   inspecting->callback([arguments, &exit_status] {
     inspect(*arguments);
     exit_status = 0;
   });
 
-  CLI::App* const verifying =
-      checkpoint->add_subcommand("verify",
-                                 "read every file of one checkpoint, or of all of a run: its "
-                                 "checksum, and whether it makes sense");
+  CLI::App* const verifying = checkpoint->add_subcommand(
+      "verify",
+      "verify the checksums and contents of one checkpoint, or of all checkpoints of a run");
   add_arguments(*verifying, *arguments);
   verifying->callback(
       [arguments, &exit_status] { exit_status = static_cast<int>(verify(*arguments)); });

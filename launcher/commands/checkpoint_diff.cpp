@@ -116,7 +116,7 @@ void print_diff(const DiffArguments& arguments) {
 void add_checkpoint_diff(CLI::App& checkpoint, int& exit_status) {
   const auto arguments = std::make_shared<DiffArguments>();
   CLI::App* const diff =
-      checkpoint.add_subcommand("diff", "what differs between two models, by tensor and how much");
+      checkpoint.add_subcommand("diff", "compare the weights of two models, tensor by tensor");
   constexpr const char* kWeights =
       "a checkpoint, a run's folder, a safetensors or PyTorch file, a folder of Hugging Face or "
       "timm";

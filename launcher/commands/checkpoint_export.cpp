@@ -133,7 +133,7 @@ void export_checkpoint(const ExportArguments& arguments) {
 void add_checkpoint_export(CLI::App& checkpoint, int& exit_status) {
   const auto arguments = std::make_shared<ExportArguments>();
   CLI::App* const exporting = checkpoint.add_subcommand(
-      "export", "the model as a folder for timm, torchvision, Hugging Face or PyTorch");
+      "export", "export a model as a folder for timm, torchvision, Hugging Face or PyTorch");
   exporting
       ->add_option("CHECKPOINT", arguments->checkpoint,
                    "Checkpoint, run folder, or its `latest` or `best`.")

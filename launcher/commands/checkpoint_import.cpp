@@ -14,7 +14,7 @@ namespace scaletrain::launcher {
 void add_checkpoint_import(CLI::App& checkpoint, const std::vector<std::string>& words) {
   const auto request = std::make_shared<exchange::ImportRequest>();
   CLI::App* const importing = checkpoint.add_subcommand(
-      "import", "weights of timm, torchvision, Hugging Face or PyTorch as a checkpoint");
+      "import", "import weights of timm, torchvision, Hugging Face or PyTorch as a checkpoint");
   exchange::add_import_flags(*importing, *request);
   // The arguments have been checked; the worker parses them again.
   importing->callback([request, &words] {

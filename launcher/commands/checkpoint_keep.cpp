@@ -243,20 +243,24 @@ CLI::App* add_command(CLI::App& checkpoint, const char* name, const char* help,
 // Adds the retention flags, which override the run's recipe.
 void add_retention(CLI::App& command, const std::shared_ptr<KeepArguments>& arguments) {
   command.add_flag("--json", arguments->as_json, "Print one JSON object instead of text.");
-  command.add_option("--keep-last", arguments->last, "Number of newest checkpoints to keep.")
+  command
+      .add_option("--keep-last", arguments->last,
+                  "Number of newest checkpoints to keep. Default: as the recipe says.")
       ->check(CLI::NonNegativeNumber);
-  CLI::Option* const steps = command
-                                 .add_option("--keep-every-steps", arguments->every_steps,
-                                             "Keep one checkpoint for every this many steps.")
-                                 ->check(CLI::PositiveNumber);
+  CLI::Option* const steps =
+      command
+          .add_option(
+              "--keep-every-steps", arguments->every_steps,
+              "Keep checkpoints at least this many steps apart. Default: as the recipe says.")
+          ->check(CLI::PositiveNumber);
   command
       .add_option("--keep-every-epochs", arguments->every_epochs,
-                  "Keep one checkpoint for every this many epochs.")
+                  "Keep checkpoints at least this many epochs apart. Default: as the recipe says.")
       ->check(CLI::PositiveNumber)
       ->excludes(steps);
   command
       .add_option("--keep-hours", arguments->hours,
-                  "Keep checkpoints younger than this many hours.")
+                  "Keep checkpoints younger than this many hours. Default: as the recipe says.")
       ->check(CLI::PositiveNumber);
 }
 
@@ -265,14 +269,16 @@ void add_retention(CLI::App& command, const std::shared_ptr<KeepArguments>& argu
 void add_checkpoint_keep(CLI::App& checkpoint, int& exit_status) {
   const auto arguments = std::make_shared<KeepArguments>();
   CLI::App* const listing = add_command(
-      checkpoint, "ls", "the checkpoints of a run, and why each of them is kept", arguments);
+      checkpoint, "ls", "list the checkpoints of a run, and why each of them is kept", arguments);
   add_retention(*listing, arguments);
   listing->callback([arguments, &exit_status] {
     list(*arguments);
     exit_status = 0;
   });
   CLI::App* const pruning = add_command(
-      checkpoint, "prune", "remove what is not kept, never the newest nor the best", arguments);
+      checkpoint, "prune",
+      "remove old checkpoints by the rules of the recipe or of flags, never the newest or the best",
+      arguments);
   add_retention(*pruning, arguments);
   pruning->add_flag("--dry-run", arguments->dry_run,
                     "Only list the checkpoints that would be removed.");
@@ -281,7 +287,7 @@ void add_checkpoint_keep(CLI::App& checkpoint, int& exit_status) {
     exit_status = 0;
   });
   CLI::App* const saving =
-      add_command(checkpoint, "now", "ask a run that is going on for a checkpoint", arguments);
+      add_command(checkpoint, "now", "save a checkpoint of a running job now", arguments);
   saving->callback([arguments, &exit_status] {
     save_now(*arguments);
     exit_status = 0;

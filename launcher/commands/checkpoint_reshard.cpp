@@ -46,7 +46,7 @@ void reshard(const ReshardArguments& arguments) {
 void add_checkpoint_reshard(CLI::App& checkpoint, int& exit_status) {
   const auto arguments = std::make_shared<ReshardArguments>();
   CLI::App* const resharding = checkpoint.add_subcommand(
-      "reshard", "a checkpoint that several ranks wrote in pieces as one of whole files");
+      "reshard", "merge a sharded checkpoint, which several ranks wrote, into full tensors");
   resharding
       ->add_option("CHECKPOINT", arguments->checkpoint,
                    "Checkpoint, run folder, or its `latest` or `best`.")

@@ -24,7 +24,7 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain demo\n"
        "# Train a model on all GPUs of this machine.\n"
        "scaletrain launch --nproc gpu recipe.json\n"
-       "# List the commands for shards and data sets.\n"
+       "# Prepare, check and inspect training data: list the commands of scaletrain data.\n"
        "scaletrain data --help\n"
        "# Run the program scaletrain-NAME on PATH as a command.\n"
        "scaletrain NAME"},
@@ -45,15 +45,15 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain launch --nproc 2 -- ./program --flag"},
       {"demo", kTrain,
        "scaletrain demo\n"
-       "# A ResNet-18 for some minutes.\n"
+       "# Train a ResNet-18 for some minutes.\n"
        "scaletrain demo --minutes 5 --output longer"},
       {"lr-find", kPrepare,
        "scaletrain lr-find recipe.json\n"
-       "# On all GPUs, in another range, with a picture.\n"
+       "# Test on all GPUs and in another range, and write the curve as SVG.\n"
        "scaletrain lr-find recipe.json --nproc gpu --from 1e-5 --to 10 -o lr.svg"},
       {"prove", kPrepare,
        "scaletrain prove recipe.json\n"
-       "# Some of the proofs, on two ranks.\n"
+       "# Run some of the proofs, on two ranks.\n"
        "scaletrain prove recipe.json --only same,killed,loader --nproc 2"},
       {"resume", kTrain,
        "# Continue from the newest complete checkpoint, on another number of ranks.\n"
@@ -72,20 +72,20 @@ const std::vector<core::CommandText>& texts() {
        "scaletrain k8s recipe.json --image registry.example/scaletrain:1 --nodes 2 "
        "--gpus-per-node 8 --volume runs:/runs"},
       {"worker", kCluster,
-       "# In a batch script: srun starts one task a rank.\n"
+       "# In a batch script: srun starts one task for each rank.\n"
        "srun scaletrain worker recipe.json --resume auto"},
       {"recipe", kPrepare,
        "scaletrain recipe new --data photos\n"
        "scaletrain recipe check recipe.json"},
       {"recipe new", nullptr,
-       "# Image folder with one sub-folder a class.\n"
+       "# Image folder with one sub-folder for each class.\n"
        "scaletrain recipe new --data photos\n"
-       "# Shards, another model, another file.\n"
+       "# Tar shards, another model and another file name.\n"
        "scaletrain recipe new --data 'shards/train-{000000..000003}.tar' --model vit_tiny -o "
        "vit.json"},
       {"recipe check", nullptr,
        "scaletrain recipe check recipe.json --nproc 8\n"
-       "# Build the model too.\n"
+       "# Build the model in a worker too.\n"
        "scaletrain recipe check recipe.json --worker"},
       {"recipe lint", nullptr,
        "scaletrain recipe lint recipe.json --nproc 8\n"
@@ -123,7 +123,7 @@ const std::vector<core::CommandText>& texts() {
       {"sweep", kTrain,
        "scaletrain sweep recipe.json 'optimizer.lr=[1e-4,3e-4]' 'seed=[0,1,2]' --nproc 1"},
       {"completion", kShell,
-       "# For this shell; put the line into ~/.bashrc to keep it.\n"
+       "# Enable completion in this shell; put the line into ~/.bashrc to keep it.\n"
        "source <(scaletrain completion bash)\n"
        "scaletrain completion fish | source"},
       {"man", kShell,
@@ -167,7 +167,7 @@ const std::vector<core::CommandText>& texts() {
       {"trace merge", nullptr, "scaletrain trace merge runs/digits -o digits-trace.json"},
       {"trace top", nullptr,
        "scaletrain trace top runs/digits\n"
-       "# The three largest of each kind in two files.\n"
+       "# List the three largest costs of each kind in two files.\n"
        "scaletrain trace top runs/digits/profile/rank-0.json "
        "runs/digits/profile/rank-1.json --most 3"},
       {"report", kUse, "scaletrain report runs/digits runs/other -o page.html"},

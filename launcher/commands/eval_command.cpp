@@ -54,7 +54,7 @@ void add_eval_command(CLI::App& app, const std::vector<std::string>& words, int&
 
 void add_predict_command(CLI::App& app, const std::vector<std::string>& words, int& exit_status) {
   const auto asked = std::make_shared<recipe::PredictionRequest>();
-  CLI::App* const command = app.add_subcommand("predict", "Label images by a checkpoint");
+  CLI::App* const command = app.add_subcommand("predict", "Classify images with a checkpoint");
   recipe::add_prediction_flags(*command, *asked);
   command->callback([asked, &words, &exit_status] {
     exit_status = run_worker(worker_of_flag("predict", asked->worker), asked->nproc, words,

@@ -160,7 +160,7 @@ void add_recipe_flags(CLI::App& command, LaunchOptions& options) {
       ->allow_extra_args(false);
   command
       .add_option("--allow", options.allow,
-                  "A key that may differ from the resumed run, for example steps. Repeatable.")
+                  "Allows a key to differ from the resumed run, for example steps. Repeatable.")
       ->type_name("KEY")
       ->allow_extra_args(false);
   command
@@ -175,18 +175,19 @@ void declare_launch(CLI::App& launch, LaunchOptions& options) {
   add_program_flags(launch, options);
   const core::FlagGroup group(launch, kRecipeFlags);
   launch
-      .add_option(
-          "--resume", options.resume,
-          "Checkpoint to continue from: its path, or auto for the newest one if there is one.")
+      .add_option("--resume", options.resume,
+                  "Checkpoint to continue from: its path, or auto for the newest one of the run, "
+                  "if there is one.")
       ->type_name("CHECKPOINT")
       ->take_last();
   launch
-      .add_option("--overfit", options.overfit,
-                  "Wiring test: trains on N fixed samples until the loss is near zero.")
+      .add_option(
+          "--overfit", options.overfit,
+          "Overfitting test of the recipe: trains on N fixed samples until the loss is near zero.")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, kMostOverfit))
       ->take_last();
-  launch.add_option("RECIPE", options.path, "The recipe to run.");
+  launch.add_option("RECIPE", options.path, "Recipe file to run.");
 }
 
 namespace {

@@ -82,9 +82,10 @@ void add_recipe_commands(CLI::App& app, int& exit_status) {
   add_recipe_arguments(*checking, *arguments, /*needs_worker=*/true);
   CLI::Option* const worker =
       checking
-          ->add_option("--worker", arguments->launch.worker,
-                       "Also build the model in a worker, without data, which finds for example "
-                       "patterns that match no parameter. PROGRAM is a worker of your own.")
+          ->add_option(
+              "--worker", arguments->launch.worker,
+              "Also build the model in a worker, without data. This finds, for example, patterns "
+              "that match no parameter. VALUE is a worker program of your own, if you have one.")
           ->expected(0, 1);
   checking
       ->add_option(

@@ -26,7 +26,7 @@ void add_agent_flags(CLI::App& command, AgentOptions& options) {
   add("--join-timeout", options.join_timeout,
       "Several nodes: time limit for enough nodes to join. Default: 10m.");
   add("--last-call", options.last_call,
-      "--nnodes MIN:MAX: time to wait for more than MIN nodes. Default: 30s.");
+      "With --nnodes MIN:MAX: time to wait for more nodes after MIN have joined. Default: 30s.");
   add("--heartbeat-timeout", options.heartbeat_timeout,
       "Several nodes: time without a heartbeat after which a node counts as lost. Default: 10s.");
   add("--restart-delay", options.restart_delay,

@@ -28,10 +28,10 @@ void add_node_flags(CLI::App& command, LaunchOptions& options) {
       "Port of the key-value store on node 0. Default: a free one, or 29500 with several nodes.");
   add(command, "--rdzv-backend,--rdzv_backend", options.rdzv_backend, "PET_RDZV_BACKEND",
       "Rendezvous of several nodes: static needs --node-rank on each, c10d numbers the nodes that "
-      "join.");
+      "join. Default: static.");
   add(command, "--rdzv-endpoint,--rdzv_endpoint", options.rdzv_endpoint, "PET_RDZV_ENDPOINT",
-      "HOST[:PORT] in place of --master-addr and --master-port. With c10d several may be given: "
-      "a:29400,b:29400.");
+      "HOST[:PORT] of the rendezvous, in place of --master-addr and --master-port. With c10d "
+      "several may be given: a:29400,b:29400.");
   add(command, "--rdzv-conf,--rdzv_conf", options.rdzv_conf, "PET_RDZV_CONF",
       "Timeouts of the rendezvous as KEY=VALUE,..., for example join_timeout=600.");
   add(command, "--local-addr,--local_addr", options.local_addr, "PET_LOCAL_ADDR",
@@ -62,10 +62,10 @@ void add_launch_flags(CLI::App& command, LaunchOptions& options) {
 void add_supervision_flags(CLI::App& command, LaunchOptions& options) {
   const core::FlagGroup group(command, "Restarts and time limits");
   add(command, "--max-restarts,--max_restarts", options.max_restarts, "PET_MAX_RESTARTS",
-      "Number of times that all workers are started again after a failure.");
+      "Maximum number of restarts of all workers after a failure. Default: 0.");
   command
       .add_option("--grace", options.grace,
-                  "Time between SIGTERM and SIGKILL when workers are stopped, for example 10s.")
+                  "Time between SIGTERM and SIGKILL when workers are stopped. Default: 30s.")
       ->take_last();
   command
       .add_option("--hang-timeout", options.hang_timeout,
@@ -84,21 +84,24 @@ void add_program_flags(CLI::App& command, LaunchOptions& options) {
   add(command, "--log-dir,--log_dir", options.log_dir, "PET_LOG_DIR",
       "Folder for the output of every worker; /dev/null writes no files.");
   add(command, "-r,--redirects", options.redirects, "PET_REDIRECTS",
-      "Streams that go to files: 0 (none), 1 (output), 2 (error), 3 (both), or by local rank: "
-      "0:1,7:3.");
+      "Streams that are written to files: 0 (none), 1 (output), 2 (error), 3 (both), or by local "
+      "rank: 0:1,7:3. Default: 0.");
   add(command, "-t,--tee", options.tee, "PET_TEE",
-      "Streams that go to files and, with a prefix, to the console, as for --redirects.");
+      "Streams that are written to files and, with a prefix, to the console, as for --redirects. "
+      "Default: 0.");
   add(command, "--local-ranks-filter,--local_ranks_filter", options.local_ranks_filter,
       "PET_LOCAL_RANKS_FILTER", "Local ranks whose output the console shows, for example 0,3.");
   add(command, "--ranks-filter,--ranks_filter", options.ranks_filter, "PET_RANKS_FILTER",
       "Global ranks whose output the console shows, for example 0,12.");
-  add(command, "--role", options.role, "PET_ROLE", "Name of the workers' role.");
+  add(command, "--role", options.role, "PET_ROLE",
+      "Name of the workers' role in environment variables. Default: default.");
   add(command, "--rdzv-id,--rdzv_id", options.run_id, "PET_RDZV_ID", "Name of the job.");
   add(command, "--signals-to-handle,--signals_to_handle", options.signals, "PET_SIGNALS_TO_HANDLE",
-      "Signals that stop the workers, separated by commas.");
+      "Signals that stop the workers, separated by commas. Default: "
+      "SIGTERM,SIGINT,SIGHUP,SIGQUIT.");
   command
       .add_flag("--virtual-local-rank,--virtual_local_rank", options.virtual_local_rank,
-                "Every worker sees one device and has local rank 0.")
+                "Makes one device visible to each worker, which then has local rank 0.")
       ->envname("PET_VIRTUAL_LOCAL_RANK");
   // Read by cut_program, before the command line is parsed.
   const auto add_plain = [&](const char* names, const char* variable, const char* help) {

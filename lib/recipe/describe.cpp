@@ -40,12 +40,13 @@ Recipe blank_recipe(CatalogPtr catalog) {
 std::unique_ptr<Object> describe(Recipe& recipe) {
   auto keys = std::make_unique<Object>();
   keys->add("$schema", ignored_text("an address"),
-            "Address or path of the JSON Schema for editors, for example `recipe.schema.json`. "
-            "Otherwise not read.")
+            "Address or path of the JSON Schema with which an editor completes and checks this "
+            "file, for example `recipe.schema.json`. Training ignores it.")
       .add("version", fixed_integer(1), "Version of the recipe format. Default: 1, the only one.")
       .add("extends", ignored_text("a path relative to this file"),
-           "Base recipe, relative to this file. This file is merged over it as a JSON Merge Patch "
-           "(RFC 7396): null removes a key. A key replaces those that it excludes.")
+           "Base recipe, a path relative to this file. This file is merged over it as a JSON Merge "
+           "Patch (RFC 7396): null removes a key. Setting one of several alternatives removes the "
+           "others, for example `steps` removes the base's `epochs`.")
       .add("name", run_name(recipe.name),
            "Run name. Default: the file's name without its extension. It names the default run "
            "folder, `runs/NAME`.")
@@ -55,13 +56,15 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("seed", integer(recipe.seed, from(0).to(9007199254740991.0)),
            "Random seed of initialization, data order, augmentation and dropout. Default: 0.")
       .add("task", choice(recipe.task, task_names()),
-           "Task: decides targets, possible losses and metrics. Default: the task of the model.")
+           "Training task, which decides targets, metrics and possible losses. Default: the task "
+           "of the model. For example multi_label_classification.")
       .require("model", describe(recipe.model),
                "Model architecture, with its initial weights and frozen parameters.")
       .require("data", describe(recipe.data),
-               "Training, validation and test data, and how they are read.")
-      .add("batch", describe(recipe.batch),
-           "Batch size and gradient accumulation. Default: 32 samples a device, no accumulation.");
+               "Training, validation and test data, and options of the data loader.")
+      .add(
+          "batch", describe(recipe.batch),
+          "Batch size and gradient accumulation. Default: 32 samples per device, no accumulation.");
   add_units(*keys, recipe.length, {Unit::kEpochs, Unit::kSteps}, false, "Training length");
   keys->add("precision", describe(recipe.precision),
             "Compute dtype and mixed precision. Default: fp32. For example \"bf16\".")
@@ -75,66 +78,70 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("clip", describe(recipe.clip),
            "Gradient clipping. Default: off. For example {\"norm\": 1.0}.")
       .add("anomaly", describe(recipe.anomaly),
-           "Anomalous steps: what happens when loss or gradients are not finite or spike. Default: "
-           "off; steps that are not finite are skipped, and 10 in a row end the run.")
+           "Handling of steps whose loss or gradients are not finite or spike. Default: off; only "
+           "steps that are not finite are skipped, and 10 in a row end the run.")
       .add("sam", describe(recipe.sam),
-           "Sharpness-aware minimization (SAM): two forward and backward passes a step. Default: "
-           "off.")
+           "Sharpness-aware minimization (SAM): two forward and backward passes in each step. "
+           "Default: off.")
       .add("ema", describe(recipe.ema),
-           "Exponential moving average (EMA) of the weights. Each EMA is validated beside the "
-           "model; the first is tested and exported. Default: off.")
+           "Exponential moving average (EMA) of the weights. Each EMA is validated as well as the "
+           "trained weights; the first one is tested and exported. Default: off.")
       .add("swa", describe(recipe.swa),
-           "Stochastic weight averaging (SWA): equal mean of the weights of late training, which "
-           "is tested and exported. Default: off.")
+           "Stochastic weight averaging (SWA): the mean of the weights of late training, which is "
+           "tested and exported. Default: off.")
       .add("recompute", describe(recipe.recompute),
-           "Activation checkpointing: backward recomputes the activations of the chosen units to "
-           "save memory. The last unit is never recomputed. Default: off.")
+           "Activation checkpointing: backward recomputes the activations of the chosen units "
+           "(stem, blocks, head) to save memory. The last unit is never recomputed. Default: off.")
       .add("offload", describe(recipe.offload),
-           "CPU or NVMe offload: keeps tensors in the host's memory until the GPU needs them. "
-           "Saves GPU memory and costs transfers. Default: off.")
+           "CPU or NVMe offload: keeps tensors in host memory until the GPU needs them. Saves GPU "
+           "memory and costs transfers. Default: off.")
       .add("parallel", describe(recipe.parallel),
            "Parallel strategy: data parallelism, ZeRO/FSDP sharding, tensor, pipeline, context and "
            "expert parallelism. Default: data parallelism over all ranks.")
       .add("compress", describe(recipe.compress),
-           "Gradient compression for data-parallel communication, and of DiLoCo's outer gradients. "
-           "Default: off.")
+           "Compression of the gradients that data-parallel ranks communicate, or of DiLoCo's "
+           "outer gradients. Default: off.")
       .add("sync", describe(recipe.sync),
            "Synchronization of data-parallel replicas: every step, local SGD, DiLoCo or "
            "asynchronous. Default: every step.")
       .add("validate",
            every(recipe.validate_every,
                  "Validation interval in steps, epochs or minutes. Default: 1 epoch."),
-           "Validation on data.val and data.extra.")
+           "Interval of the validations on data.val and data.extra.")
       .add("early_stopping", describe(recipe.early_stopping),
            "Early stopping: ends training when validation no longer improves. Default: off.")
       .add("checkpoint", describe(recipe.checkpoint),
-           "Checkpoints for resume: how often, how written, how many are kept.")
+           "Checkpoints for resume: interval, writing, retention and copies. Default: every epoch, "
+           "the last 3 and the best one are kept.")
       .add("storage", describe(recipe.storage),
-           "Access to remote data: S3 endpoint, timeouts, retries.")
+           "Access to remote data and checkpoints: S3 endpoint, timeouts, retries.")
       .add("log", describe(recipe.log),
            "Logging of training metrics, and export to experiment trackers.")
       .add("profile", describe(recipe.profile),
-           "Profiler trace of a few steps, one file a rank: OUTPUT/profile/rank-0.json. Default: "
-           "off.")
+           "Profiler trace of a few steps, as torch.profiler writes it, one file per rank: "
+           "OUTPUT/profile/rank-0.json. Default: off.")
       .add(
           "cost", describe(recipe.cost),
           "Rates for the cost and the carbon emissions of the run in its closing summary. Default: "
           "none.")
       .add("threads", integer(recipe.threads, from(0).to(4096)),
-           "Intra-op CPU threads of a rank. Default: 0, the node's cores divided by its ranks.")
+           "Intra-op CPU threads of each rank, as torch.set_num_threads. Default: 0, the node's "
+           "cores divided by its ranks.")
       .add("deterministic", flag(recipe.deterministic),
-           "Deterministic GPU kernels, so that runs are bit for bit equal. Default: false. Slower; "
-           "an operation without a deterministic kernel ends the run.")
+           "Uses deterministic GPU kernels, as torch.use_deterministic_algorithms, so that equal "
+           "runs are equal bit for bit. Default: false. Slower; an operation without a "
+           "deterministic kernel ends the run.")
       .add("device",
-           choice(recipe.device, {{"auto", "cuda if the node has GPUs, otherwise cpu."},
+           choice(recipe.device, {{"auto", "`cuda` if the node has GPUs, otherwise `cpu`."},
                                   {"cpu", "CPU."},
-                                  {"cuda", "NVIDIA GPUs, one a rank."}}),
+                                  {"cuda", "One NVIDIA GPU for each rank."}}),
            "Device type of the ranks. Default: auto.")
-      .add("dist", describe(recipe.dist), "Communication backend of the ranks.")
+      .add("dist", describe(recipe.dist), "Communication backend. GPU tensors always use NCCL.")
       .add("worker", path(recipe.worker),
-           "Path of your own worker program, which adds models. Default: scaletrain-worker.")
+           "Worker program to start, for example your own one with additional models. Default: "
+           "scaletrain-worker beside the scaletrain program.")
       .add("output", path(recipe.output),
-           "Run folder for logs, metrics and checkpoints. Default: runs/NAME.")
+           "Run folder, for logs, metrics and checkpoints. Default: runs/NAME.")
       .reserve({"safety"});
   return keys;
 }

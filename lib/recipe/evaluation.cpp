@@ -77,7 +77,7 @@ void add_evaluation_flags(CLI::App& command, EvaluationRequest& asked) {
   set->excludes("--data");
   command
       .add_option("--set", asked.overrides,
-                  "Override a key of the run's recipe, for example data.workers=2. Repeatable.")
+                  "Override a key of the run's recipe, for example data.threads=2. Repeatable.")
       ->allow_extra_args(false);
   command.add_flag("--json", asked.json, "Print one JSON object instead of text.");
   command.add_option("--predictions", asked.predictions,
@@ -98,7 +98,7 @@ void add_prediction_flags(CLI::App& command, PredictionRequest& asked) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   CLI::Option* const csv = command.add_flag("--csv", asked.csv, "Print comma-separated values.");
-  command.add_flag("--json", asked.json, "Print one JSON object for each image, one a line.")
+  command.add_flag("--json", asked.json, "Print one JSON object per image, one per line.")
       ->excludes(csv);
 }
 

@@ -55,7 +55,7 @@ void add_generation_flags(CLI::App& command, Generation& generation) {
       ->check(CLI::Range(std::int64_t{1}, kMostTokens))
       ->capture_default_str();
   command.add_flag("--json", generation.json,
-                   "Print one JSON object for each text, one a line; always so for several texts.");
+                   "Print one JSON object per text, one per line. Always on for several texts.");
   command
       .add_option("--max-tokens", generation.max_tokens,
                   "Maximum number of new tokens. Generation ends earlier at the end of the "

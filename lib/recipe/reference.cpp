@@ -41,58 +41,70 @@ struct Part {
 };
 
 constexpr std::array<Part, 33> kParts{{
-    {"", "General", "These keys name the run and say where and how long it trains."},
+    {"", "General", "These keys name the run and set its task, length, device and run folder."},
     {"model", "Model",
-     "The model is chosen by name; its own keys are listed under [Models](#models)."},
+     "`model.name` chooses the model; the keys of each model are listed under [Models](#models)."},
     {"model.weights", "Pretrained weights",
-     "Fine-tuning starts from a file, a checkpoint or a run."},
-    {"data", "Data", "These keys apply to all data sets."},
+     "Fine-tuning starts from a weights file, a checkpoint or a run."},
+    {"data", "Data", "These keys apply to training, validation and test data."},
     {"data.train", "Training data",
-     "Training data are shards, a folder, token files or a mixture."},
-    {"data.val", "Validation data", "Validation data select the best checkpoint."},
+     "Training data are WebDataset shards, an image folder, token files or a mixture of sets."},
+    {"data.val", "Validation data",
+     "Validation data are evaluated during training and select the best checkpoint."},
     {"data.test", "Test data", "Test data are evaluated once, at the end of training."},
-    {"data.resize_ramp", "Progressive resizing", "Training images may start smaller and grow."},
+    {"data.resize_ramp", "Progressive resizing", "Training on smaller images at first saves time."},
     {"batch", "Batch size and gradient accumulation",
      "The global batch is the micro-batch times the gradient accumulation steps times the "
      "data-parallel ranks."},
     {"precision", "Precision",
-     "The compute dtype is chosen by name; its own keys are listed under "
+     "`precision.name` chooses the compute dtype; the keys of each one are listed under "
      "[Precisions](#precisions)."},
     {"optimizer", "Optimizer",
      "These keys apply to every optimizer; the others are listed under [Optimizers](#optimizers)."},
     {"schedule", "Learning rate schedule",
      "Each schedule is a warmup followed by one of the [decays](#learning-rate-schedules)."},
-    {"schedule.plateau", "Reduce on plateau", "The learning rate may follow a validation metric."},
+    {"schedule.plateau", "Reduce on plateau",
+     "The learning rate may also be reduced when a validation metric stops improving."},
     {"loss", "Loss",
      "These keys apply to every loss; the others are listed under [Losses](#losses)."},
     {"mix", "Mixup and CutMix", "Both mix pairs of training images and their targets."},
-    {"clip", "Gradient clipping", "Gradients are clipped after they are accumulated and reduced."},
+    {"clip", "Gradient clipping",
+     "Gradients are clipped after accumulation and all-reduce, before the optimizer update."},
     {"anomaly", "Anomalous steps and loss spikes",
      "A step is anomalous if its loss or gradients are not finite or exceed a running bound."},
-    {"sam", "Sharpness-aware minimization (SAM)", "SAM costs two passes a step."},
-    {"ema", "EMA of the weights", "An exponential moving average often validates better."},
-    {"swa", "Stochastic weight averaging (SWA)", "SWA averages the weights of late training."},
+    {"sam", "Sharpness-aware minimization (SAM)", "SAM computes gradients twice in each step."},
+    {"ema", "EMA of the weights",
+     "An exponential moving average of the weights often has better validation metrics than the "
+     "weights."},
+    {"swa", "Stochastic weight averaging (SWA)",
+     "SWA averages the weights of late training, with a learning rate of its own if wanted."},
     {"recompute", "Activation checkpointing",
-     "Recomputing activations saves memory and costs time."},
+     "Recomputing activations in backward saves memory and costs time. A unit is the stem, a block "
+     "or the head of a model."},
     {"offload", "Offload to CPU and NVMe", "Offload saves GPU memory and costs transfers."},
     {"parallel", "Parallelism",
      "The ranks form a mesh of data, sharding (ZeRO, FSDP), tensor, pipeline, context and expert "
      "parallelism."},
     {"compress", "Gradient compression",
-     "Compression reduces the bytes that replicas communicate."},
+     "Compression reduces the bytes that data-parallel ranks communicate."},
     {"sync", "Local SGD, DiLoCo and asynchronous training",
-     "Replicas may synchronize their weights rarely instead of their gradients every step."},
-    {"validate", "Validation", "Validation runs during training."},
-    {"early_stopping", "Early stopping", "Training ends when a metric stops improving."},
+     "Replicas may average their weights every few steps instead of their gradients in every "
+     "step."},
+    {"validate", "Validation", "Validation runs during training, by default after each epoch."},
+    {"early_stopping", "Early stopping", "Training ends when a validation metric stops improving."},
     {"checkpoint", "Checkpoints", "A resume continues from the newest complete checkpoint."},
-    {"storage", "Remote storage", "These keys apply to s3:// and http(s):// data."},
+    {"storage", "Remote storage",
+     "These keys apply to data and checkpoints at s3:// and http(s):// addresses."},
     {"log", "Logging and trackers",
      "Metrics are written to metrics.jsonl of the run folder, and exported to trackers from "
      "there."},
-    {"profile", "Profiler", "A trace opens in Perfetto or chrome://tracing."},
+    {"profile", "Profiler",
+     "A trace shows operations, GPU kernels and communication. It opens in Perfetto "
+     "(ui.perfetto.dev) or chrome://tracing."},
     {"cost", "Cost and carbon emissions",
      "Rates turn device hours and measured energy into cost and emissions."},
-    {"dist", "Communication", "GPUs communicate through NCCL; CPU tensors have a choice."},
+    {"dist", "Communication",
+     "GPU tensors are communicated by NCCL; for CPU tensors there is a choice."},
 }};
 
 bool is_below(const std::string& key, const std::string& prefix) {
@@ -145,6 +157,8 @@ void add_rows(const Object& keys, const std::string& prefix, Tables& tables,
     std::string& text = tables[part_of(key)];
     if (below == nullptr || below->is_one_row()) {
       text += row(key, field.type->phrase(), shown_default(keys, field), help_with_values(field));
+      const Type* const item = field.type->item();
+      if (item != nullptr) add_rows(*item->object(), key + "[].", tables, lists);
     } else {
       text += row(key, "", field.required ? "required" : "", field.help);
       add_rows(*below, key + ".", tables, lists);

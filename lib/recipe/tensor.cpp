@@ -18,13 +18,13 @@ namespace {
 
 bool is_share(const Rule& rule) { return rule.kind == Rule::Kind::kTensorRanksShare; }
 
-// Names of the models that support tensor parallelism, custom ones included.
-std::vector<std::string> models_with_shares(const Model& model) {
+// Returns the names of the models that support a strategy, custom ones included: those with `rule`.
+std::string models_with(Rule::Kind rule, const Model& model) {
   std::vector<std::string> names;
   for (const Row& row : model.catalog->models.rows) {
-    if (row.has_rule(Rule::Kind::kTensorRanksShare)) names.push_back(row.name);
+    if (row.has_rule(rule)) names.push_back(row.name);
   }
-  return names;
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string ranks_that_divide(std::int64_t things) {
@@ -42,7 +42,7 @@ void check_shares(const Recipe& recipe, const Node& place, Problems& problems) {
     problems.add(
         place, "/parallel/tensor",
         fmt::format("{} cannot be cut: it does not say how its layers are shared", model.name),
-        fmt::format("use 1, or one of: {}", fmt::join(models_with_shares(model), ", ")));
+        "use 1, or one of: " + models_with(Rule::Kind::kTensorRanksShare, model));
     return;
   }
   for (const Rule& rule : model.row().rules) {
@@ -71,7 +71,7 @@ std::int64_t tokens_of_sample(const Recipe& recipe) {
   return side * side + (recipe.model.text("pool") == "token" ? 1 : 0);
 }
 
-void check_division_of_tokens(const Recipe& recipe, const Node& tree, Problems& problems) {
+void check_sequence(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (!recipe.parallel.sequence) return;
   const Node& place = written_at(tree, {"parallel", "sequence"});
   if (recipe.parallel.tensor == 1) {
@@ -80,10 +80,18 @@ void check_division_of_tokens(const Recipe& recipe, const Node& tree, Problems& 
                  R"(set "tensor", or leave it out)");
     return;
   }
+  const Model& model = recipe.model;
+  if (!model.row().has_rule(Rule::Kind::kTensorRanksShare)) return;  // refused by check_shares()
+  if (!model.row().has_rule(Rule::Kind::kSequenceRanksShare)) {
+    problems.add(
+        place, "/parallel/sequence", model.name + " does not support sequence parallelism",
+        "leave it out, or use one of: " + models_with(Rule::Kind::kSequenceRanksShare, model));
+    return;
+  }
   const std::int64_t tokens = tokens_of_sample(recipe);
   if (tokens % recipe.parallel.tensor == 0) return;
   const char* const remedy =
-      reads_tokens(recipe.model)
+      reads_tokens(model)
           ? R"(make /data/context a multiple of "tensor")"
           : R"(leave it out, or let the head read the mean: "pool": "avg" has no class token)";
   problems.add(
@@ -116,7 +124,7 @@ void check_tensor(const Recipe& recipe, const Node& tree, Problems& problems) {
     check_shares(recipe, written_at(tree, {"parallel", "tensor"}), problems);
     check_parts_of_tensors(recipe, tree, problems);
   }
-  check_division_of_tokens(recipe, tree, problems);
+  check_sequence(recipe, tree, problems);
 }
 
 }  // namespace scaletrain::recipe

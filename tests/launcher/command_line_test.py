@@ -36,6 +36,9 @@ class CommandLine(LaunchTestCase):
             (["launch", "r.json", "--epochs", "3"],
              "scaletrain launch: there is no flag --epochs\n  a key of the recipe is set by --set "
              "epochs=VALUE\n"),
+            (["launch", "r.json", "--drop_last", "true"],
+             "scaletrain launch: there is no flag --drop_last\n  leave it out: the incomplete last batch of an epoch "
+             "is always dropped\n"),
             (["launch", "r.json", "optimizer.lr=1"],
              "scaletrain launch: \"optimizer.lr\" is one argument too many\n  a key of the recipe is "
              "set by --set optimizer.lr=VALUE\n"),

@@ -29,6 +29,9 @@ class Demo(LaunchTestCase):
                 self.run_launcher(*command)
         self.assertTrue((self.folder / "shapes/report.html").exists())
         self.assertNotIn("warning", self.run_launcher("recipe", "check", "shapes/recipe.json").stderr)
+        schema = json.loads((self.folder / "shapes" / json.loads(
+            (self.folder / "shapes/recipe.json").read_text())["$schema"]).read_text())
+        self.assertIn("optimizer", schema["properties"])
 
     def test_its_report_shows_the_first_batch_and_the_newest_mistakes(self):
         self.run_launcher("demo", "--output", "shapes")

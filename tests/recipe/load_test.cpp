@@ -148,7 +148,7 @@ TEST_CASE("an empty object is told everything that it lacks") {
             "resize_ramp, eval_resize, eval_filter, context, token_bytes, document_attention, "
             "threads, prefetch, shuffle_shards, order, lanes, samples_per_epoch, bad_samples, "
             "index_cache, cache, normalize, exif_orientation, jpeg, max_pixels, label, "
-            "label_format. Training, validation and test data, and how they are read.\n"
+            "label_format. Training, validation and test data, and options of the data loader.\n"
             "r.json:1: \"optimizer\" is missing\n"
             "  add \"optimizer\": an optimizer, one of: " +
             names_in(optimizers()) +

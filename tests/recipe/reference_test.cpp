@@ -28,6 +28,8 @@ void add_helps(const Object& keys, const std::string& prefix, Helps& helps) {
     }
     const Object* const below = field.type->object();
     if (below != nullptr) add_helps(*below, prefix + field.name + ".", helps);
+    const Type* const item = field.type->item();
+    if (item != nullptr) add_helps(*item->object(), prefix + field.name + "[].", helps);
   }
 }
 
@@ -88,7 +90,8 @@ TEST_CASE("the reference has a table for each section and the values of enumerat
     CAPTURE(heading);
     CHECK(text.find(heading) != std::string::npos);
   }
-  CHECK(text.find("<br>`gradients`: ZeRO-2: gradients too.") != std::string::npos);
+  CHECK(text.find("<br>`gradients`: ZeRO-2: shards gradients too.") != std::string::npos);
+  CHECK(text.find("\n| `optimizer.groups[].lr_scale` |") != std::string::npos);
   // No part of the page is an empty table.
   CHECK(text.find("|---|---|---|---|\n\n") == std::string::npos);
 }

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "lib/core/error.h"
+#include "lib/recipe/catalog/catalog.h"
+#include "lib/recipe/catalog/row_keys.h"
 #include "lib/recipe/load.h"
 #include "tests/recipe/recipe_support.h"
 
@@ -104,6 +107,26 @@ TEST_CASE("tokens are divided over several ranks, evenly") {
         "--set parallel.sequence: 2 ranks cannot divide 17 tokens evenly\n"
         "  leave it out, or let the head read the mean: \"pool\": \"avg\" has no class token");
   CHECK(of_images(vit(R"(, "pool": "avg")")) == "no error");
+}
+
+TEST_CASE("a tensor-parallel model without sequence parallelism is refused with sequence") {
+  const Row mixer("mixer", "", {KEY_INT(dim, 16, from(8).to(64), ""), TENSOR_RANKS_SHARE(dim)});
+  const auto error = [&](const std::string& sequence) -> std::string {
+    try {
+      parse_recipe(minimal_recipe(), "r.json",
+                   {"model.name=mixer", "parallel.tensor=2", "parallel.sequence=" + sequence},
+                   catalog_with({mixer}));
+    } catch (const core::RecipeError& refused) {
+      return refused.what();
+    }
+    return "no error";
+  };
+  CHECK(error("false") == "no error");
+  CHECK(error("true") ==
+        "--set parallel.sequence: mixer does not support sequence parallelism\n"
+        "  leave it out, or use one of: " +
+            models_where(
+                [](const Row& row) { return row.has_rule(Rule::Kind::kSequenceRanksShare); }));
 }
 
 }  // namespace

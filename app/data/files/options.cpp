@@ -61,7 +61,7 @@ std::vector<std::string> shards_of_group(const storage::Stores& stores, const st
 }
 
 void add_threads_flag(CLI::App& command, int& threads, const std::string& of) {
-  command.add_option("--threads", threads, of + "; default: one a core")
+  command.add_option("--threads", threads, of + ". Default: one per core.")
       ->check(CLI::Range(1, kMaxThreads));
 }
 

@@ -10,7 +10,7 @@
 namespace scaletrain::app {
 
 // --threads N; 0, the default, is one for each usable core.
-void add_threads_flag(CLI::App& command, int& threads, const std::string& of = "threads that work");
+void add_threads_flag(CLI::App& command, int& threads, const std::string& of = "number of threads");
 int resolve_threads(int threads);
 
 // --json: print one JSON object instead of text.

@@ -130,7 +130,8 @@ void add_shard_flags(CLI::App& command, ShardOptions& options) {
       .add_option("--samples-per-shard", options.samples_per_shard,
                   "Maximum number of samples in a shard.")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  command.add_flag("--overwrite", options.overwrite, "Replace all shards with this --name.");
+  command.add_flag("--overwrite", options.overwrite,
+                   "Replace all existing shards with the same name prefix.");
 }
 
 std::int64_t parse_bytes(const std::string& text, const std::string& option) {

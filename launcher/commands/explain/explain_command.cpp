@@ -282,7 +282,8 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
   CLI::App* const command =
       app.add_subcommand("explain", "Print every value that a command would use and its origin");
   command->require_subcommand(1);
-  CLI::App* const launch = command->add_subcommand("launch", "a launch, with all its flags");
+  CLI::App* const launch = command->add_subcommand(
+      "launch", "explain a launch: all flags and keys, the job and its memory");
   launch->option_defaults()->always_capture_default();
   const auto options = std::make_shared<LaunchOptions>();
   const auto as_json = std::make_shared<bool>(false);

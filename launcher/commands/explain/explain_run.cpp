@@ -24,7 +24,7 @@ struct StoryArguments {
 void add_explained_story(CLI::App& explain, int& exit_status) {
   const auto arguments = std::make_shared<StoryArguments>();
   CLI::App* const command =
-      explain.add_subcommand("run", "Print the story of a run: starts, failures, restarts, end.");
+      explain.add_subcommand("run", "Print the history of a run: starts, failures, restarts, end.");
   command->add_option("RUN", arguments->run, "Folder of the run, local or s3://...")
       ->required()
       ->type_name("RUN");

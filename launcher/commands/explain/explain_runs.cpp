@@ -78,8 +78,8 @@ Explanation explain_slurm(const CLI::App& command, const Words& words,
   if (submission.tasks.empty()) {
     result.recipe = rows_of_recipe(options.launch.path, overrides_of(options.launch));
   }
-  result.notes.push_back(
-      fmt::format("the script's words: {}", fmt::join(submission.arguments, " ")));
+  result.notes.push_back(fmt::format("arguments of scaletrain launch in the script: {}",
+                                     fmt::join(submission.arguments, " ")));
   return result;
 }
 
@@ -105,12 +105,13 @@ void add_explained(CLI::App& explain, const char* name, const char* help, const 
 
 void add_explained_runs(CLI::App& explain, const std::vector<std::string>& words,
                         int& exit_status) {
-  add_explained(explain, "slurm", "a job for Slurm", words, exit_status, declare_slurm,
-                explain_slurm);
-  add_explained(explain, "queue", "a queue, and its runs", words, exit_status, declare_queue,
-                explain_queue);
-  add_explained(explain, "sweep", "a sweep, and its runs", words, exit_status, declare_sweep,
-                explain_queue);
+  add_explained(explain, "slurm",
+                "explain a Slurm job: all flags, its runs and the arguments in its script", words,
+                exit_status, declare_slurm, explain_slurm);
+  add_explained(explain, "queue", "explain a queue: all flags, and its runs", words, exit_status,
+                declare_queue, explain_queue);
+  add_explained(explain, "sweep", "explain a sweep: all flags, and its runs", words, exit_status,
+                declare_sweep, explain_queue);
 }
 
 }  // namespace scaletrain::launcher

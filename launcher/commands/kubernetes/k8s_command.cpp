@@ -200,10 +200,15 @@ void add_k8s_command(CLI::App& app, int& exit_status) {
   const auto add_list = [&](const char* flag, std::vector<std::string>& values, const char* help) {
     command->add_option(flag, values, help)->allow_extra_args(false);
   };
-  add_list("--volume", options->volumes, "CLAIM:/PATH: a volume for data and runs; repeatable");
-  add_list("--env", options->variables, "NAME=VALUE: a variable; repeatable");
-  add_list("--secret", manifest.secrets, "a secret whose keys become variables; repeatable");
-  add_list("--set", options->set, "override a key of the recipe, KEY=VALUE; repeatable");
+  add_list(
+      "--volume", options->volumes,
+      "Persistent volume claim that is mounted for data and runs, as CLAIM:/PATH. Repeatable.");
+  add_list("--env", options->variables,
+           "Environment variable of the pods, NAME=VALUE. Repeatable.");
+  add_list("--secret", manifest.secrets,
+           "Kubernetes secret whose keys become environment variables. Repeatable.");
+  add_list("--set", options->set,
+           "Override a key of the recipe, for example optimizer.lr=0.01. Repeatable.");
   command->callback([options, &exit_status] {
     print(*options);
     exit_status = 0;

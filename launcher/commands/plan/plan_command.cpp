@@ -204,7 +204,7 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   constexpr int kMostChanges = 100000;
   const auto arguments = std::make_shared<PlanArguments>();
   CLI::App* const command = app.add_subcommand(
-      "plan", "Predict memory, time and cost of a recipe on devices that need not exist");
+      "plan", "Predict memory, time and cost of a recipe on devices that you need not have");
   command->add_option("RECIPE", arguments->recipe.path, "Recipe to plan.");
   declare_target(*command, arguments->target);
   command->add_flag("--probe", arguments->probes,

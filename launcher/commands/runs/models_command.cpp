@@ -99,7 +99,7 @@ void add_changes(CLI::App& models, const std::shared_ptr<ModelsArguments>& argum
     exit_status = 0;
   });
   CLI::App* const promote = add_models_command(
-      models, "promote", "Move a version to a stage. The previous production is archived.",
+      models, "promote", "Move a version to a stage. The previous production version is archived.",
       arguments);
   add_model_name(*promote, arguments);
   promote->add_option("VERSION", arguments->version, "Number of the version.")->required();
@@ -112,7 +112,7 @@ void add_changes(CLI::App& models, const std::shared_ptr<ModelsArguments>& argum
     exit_status = 0;
   });
   CLI::App* const rollback = add_models_command(
-      models, "rollback", "Put the version that was in production before back.", arguments);
+      models, "rollback", "Restore the version that was in production before.", arguments);
   add_model_name(*rollback, arguments);
   rollback->callback([arguments, &exit_status] {
     const int version = ModelRegistry(arguments->registry).roll_back(arguments->name);

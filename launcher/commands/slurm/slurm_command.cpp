@@ -182,7 +182,8 @@ void add_run_commands(CLI::App& slurm, int& exit_status) {
     });
     return command;
   };
-  add("status", "how the run's job is", [](const LogFlags& given) { show_job(given.run); });
+  add("status", "show the state of a run's Slurm job",
+      [](const LogFlags& given) { show_job(given.run); });
   add("cancel", "save and end the run's job", [](const LogFlags& given) { cancel_job(given.run); });
   CLI::App* const logs = add("logs", "show the end of the job's output", [](const LogFlags& given) {
     show_log(given.run, given.lines, given.follow);

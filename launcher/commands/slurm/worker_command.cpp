@@ -42,7 +42,7 @@ void add_worker_command(CLI::App& app, int& exit_status) {
       ->type_name("CHECKPOINT")
       ->take_last();
   add_supervision_flags(*worker, *options);
-  worker->add_option("RECIPE", options->path, "The recipe to run.")->required();
+  worker->add_option("RECIPE", options->path, "Recipe file to run.")->required();
   worker->callback([options, &exit_status] { exit_status = run_task(*options); });
 }
 

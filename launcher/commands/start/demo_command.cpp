@@ -34,6 +34,7 @@
 #include "lib/core/text/json_text.h"
 #include "lib/core/text/shell_word.h"
 #include "lib/core/text/text.h"
+#include "lib/recipe/load.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -76,6 +77,7 @@ Json source(const fs::path& shards, const DemoSet& set) {
 Json demo_recipe(const fs::path& folder, bool is_short) {
   const fs::path shards = folder / "shards";
   Json recipe{
+      {"$schema", "./recipe.schema.json"},
       {"description", "Made by scaletrain demo: coloured shapes, drawn by scaletrain data synth."},
       {"name", "demo"},
       {"seed", 7}};
@@ -169,6 +171,7 @@ int run_demo(const DemoArguments& arguments) {
   core::Disk& disk = core::system_disk();
   disk.make_folders(folder);
   draw(folder / "shards");
+  core::write_durably(disk, folder / "recipe.schema.json", recipe::json_schema());
   const fs::path recipe = folder / "recipe.json";
   Json keys = demo_recipe(folder, arguments.minutes == 0);
   write_recipe(recipe, keys);

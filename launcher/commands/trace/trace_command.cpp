@@ -95,7 +95,8 @@ CLI::App* add_trace(CLI::App& trace, const char* name, const char* help,
 
 void add_trace_commands(CLI::App& app, int& exit_status) {
   const auto arguments = std::make_shared<TraceArguments>();
-  CLI::App* const trace = app.add_subcommand("trace", "Profiler traces: merge ranks, list costs");
+  CLI::App* const trace = app.add_subcommand(
+      "trace", "Merge profiler traces of several ranks, or list the largest costs");
   trace->require_subcommand(1);
   CLI::App* const merging =
       add_trace(*trace, "merge", "Put the traces of all ranks into one file", arguments);
@@ -108,10 +109,10 @@ void add_trace_commands(CLI::App& app, int& exit_status) {
     merge_files(*arguments);
     exit_status = 0;
   });
-  CLI::App* const top = add_trace(
-      *trace, "top",
-      "The operations, kernels and spans that cost most; time, overlap and idle time of each rank",
-      arguments);
+  CLI::App* const top = add_trace(*trace, "top",
+                                  "List the operations, kernels and spans that cost most, with "
+                                  "time, overlap and idle time of each rank",
+                                  arguments);
   top->add_option("--most", arguments->most, "Number of rows of each kind. Default: 10.")
       ->check(CLI::PositiveNumber)
       ->type_name("N");

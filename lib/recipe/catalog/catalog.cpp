@@ -97,6 +97,9 @@ std::string fault_of(const Rule& rule, const Row& row) {
       if (find<std::int64_t>(row, rule.key) == nullptr) return missing(kInteger, rule.key);
       if (rule.other.empty() || find<double>(row, rule.other) != nullptr) return "";
       return missing(kNumber, rule.other);
+    case Rule::Kind::kSequenceRanksShare:
+      if (row.has_rule(Rule::Kind::kTensorRanksShare)) return "";
+      return "has SEQUENCE_RANKS_SHARE without TENSOR_RANKS_SHARE";
     case Rule::Kind::kBatchNorm:
     case Rule::Kind::kOneUnit:
     case Rule::Kind::kFixedImageSize:

@@ -244,7 +244,8 @@ class ComponentType : public Type {
       case Rule::Kind::kUnits:           // lib/recipe/sections/parallel/parallel.cpp, recompute.cpp
       case Rule::Kind::kOneUnit:         // the same, and precision.cpp
       case Rule::Kind::kFixedImageSize:  // lib/recipe/sections/data/resize_ramp.cpp
-      case Rule::Kind::kTensorRanksShare:   // lib/recipe/tensor.cpp
+      case Rule::Kind::kTensorRanksShare:  // lib/recipe/tensor.cpp
+      case Rule::Kind::kSequenceRanksShare:
       case Rule::Kind::kContextRanksShare:  // lib/recipe/context.cpp
       case Rule::Kind::kIsMean:             // lib/recipe/sections/ema.cpp, swa.cpp
       case Rule::Kind::kWholeTensors:       // lib/recipe/sections/whole_tensors.cpp

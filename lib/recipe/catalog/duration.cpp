@@ -52,6 +52,18 @@ class UnitKey : public Type {
   Range range_;
 };
 
+const char* unit_help(Duration::Unit unit) {
+  switch (unit) {
+    case Duration::Unit::kSteps:
+      return "optimizer steps";
+    case Duration::Unit::kEpochs:
+      return "epochs, for example 0.5 or 10";
+    case Duration::Unit::kMinutes:
+      return "minutes";
+  }
+  return "";
+}
+
 }  // namespace
 
 const Units& any_unit() {
@@ -78,7 +90,7 @@ void add_units(Object& keys, Duration& value, const Units& units, bool may_be_ze
   for (const Duration::Unit unit : units) {
     names.push_back(unit_name(unit));
     keys.add(names.back(), std::make_unique<UnitKey>(value, unit, may_be_zero),
-             fmt::format("{} in {}.", help, names.back()));
+             fmt::format("{} in {}.", help, unit_help(unit)));
   }
   keys.exactly_one(names);
 }

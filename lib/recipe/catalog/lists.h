@@ -39,7 +39,8 @@ Option choice_option(std::string key, std::string help, NamedValues values);
 // update of the optimizer reads a full tensor, or blocks of it. kFixedImageSize: the weights fit
 // images of one size only. kTensorRanksShare: the size of /parallel/tensor divides `key`, or `key`
 // times `other`; a model without such a rule does not support tensor parallelism.
-// kContextRanksShare: the model supports /parallel/context.
+// kSequenceRanksShare: the model supports /parallel/sequence. kContextRanksShare: it supports
+// /parallel/context.
 struct Rule {
   enum class Kind {
     kDivides,
@@ -57,6 +58,7 @@ struct Rule {
     kWholeTensors,
     kFixedImageSize,
     kTensorRanksShare,
+    kSequenceRanksShare,
     kContextRanksShare
   };
   Kind kind = Kind::kDivides;

@@ -26,7 +26,7 @@ constexpr std::int64_t kMaxBytes = 16 << 20;
 constexpr const char* kRemedy =
     "build the worker again: scaletrain_add_worker() writes it beside the program";
 
-constexpr std::array<std::pair<Rule::Kind, std::string_view>, 12> kRules{{
+constexpr std::array<std::pair<Rule::Kind, std::string_view>, 13> kRules{{
     {Rule::Kind::kDivides, "divides"},
     {Rule::Kind::kDividesIntoEven, "divides_into_even"},
     {Rule::Kind::kDividesImageSize, "divides_image_size"},
@@ -38,6 +38,7 @@ constexpr std::array<std::pair<Rule::Kind, std::string_view>, 12> kRules{{
     {Rule::Kind::kOneUnit, "one_unit"},
     {Rule::Kind::kFixedImageSize, "fixed_image_size"},
     {Rule::Kind::kTensorRanksShare, "tensor_ranks_share"},
+    {Rule::Kind::kSequenceRanksShare, "sequence_ranks_share"},
     {Rule::Kind::kContextRanksShare, "context_ranks_share"},
 }};
 

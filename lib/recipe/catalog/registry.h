@@ -9,8 +9,8 @@
 // A type is integer, number, flag, choice ("allowed": its values; "allowed_help": help texts by
 // value) or file. "above_least" and "below_most" exclude the limits of a range; without "most" it
 // has no upper limit. A rule is divides, divides_image_size, at_most, needs_above_zero, batch_norm,
-// units, one_unit, fixed_image_size, tensor_ranks_share or context_ranks_share; some have numbers
-// as text: {"rule": "units", "key": "depth", "other": "2"}.
+// units, one_unit, fixed_image_size, tensor_ranks_share, sequence_ranks_share or
+// context_ranks_share; some have numbers as text: {"rule": "units", "key": "depth", "other": "2"}.
 #pragma once
 
 #include <filesystem>

@@ -40,6 +40,8 @@
   Rule { Rule::Kind::kTensorRanksShare, #key, "" }
 #define TENSOR_RANKS_SHARE_TIMES(key, factor) \
   Rule { Rule::Kind::kTensorRanksShare, #key, #factor }
+#define SEQUENCE_RANKS_SHARE \
+  Rule { Rule::Kind::kSequenceRanksShare }
 #define CONTEXT_RANKS_SHARE \
   Rule { Rule::Kind::kContextRanksShare }
 #define IS_MEAN_OF_WEIGHTS \

@@ -124,6 +124,7 @@ std::string foreign_hint(const Object& keys, const std::string& pointer, const s
   const std::string last = there.empty() ? ours : ours.substr(there.size() + 1);
   const bool is_source = there == "data.train" && here.starts_with("data.");
   const bool is_here = (here == there || is_source) && keys.field(last) != nullptr;
+  if (here == there && !is_here) return "";  // a key of another model or optimizer
   return fmt::format("here it is {}", is_here ? in_quotes(last) : ours);
 }
 
@@ -148,6 +149,11 @@ void Object::refuse_key(const Node& value, const std::string& pointer, const std
   if (std::find(reserved_.begin(), reserved_.end(), name) != reserved_.end()) {
     return problems.add_at_key(value, pointer, "is reserved: not available in this version",
                                "leave it out");
+  }
+  const std::string reason = why_no_key(name);
+  if (!reason.empty()) {
+    return problems.add_at_key(value, pointer, in_quotes(name) + " is not a key here",
+                               "leave it out: " + reason);
   }
   std::vector<std::string> known;
   for (const Field& field : fields_) known.push_back(field.name);

@@ -33,17 +33,16 @@ class ObjectList : public Type {
     return result;
   }
   Json schema() const override {
-    T item;
-    return {{"type", "array"}, {"items", describe_(item)->schema()}, {"minItems", 1}};
+    return {{"type", "array"}, {"items", item_->schema()}, {"minItems", 1}};
   }
-  std::string phrase() const override {
-    T item;
-    return "a list; each item " + describe_(item)->phrase();
-  }
+  std::string phrase() const override { return "a list; each item " + item_->phrase(); }
+  const Type* item() const override { return item_.get(); }
 
  private:
   std::vector<T>& value_;
   Describe describe_;
+  T scratch_{};  // bound to item_
+  TypePtr item_ = describe_(scratch_);
 };
 
 // Type of such a list; an empty vector means that there is none.

@@ -49,6 +49,9 @@ class Type {
   // Returns the keys of a type that is an object; nullptr for other types.
   virtual const Object* object() const { return nullptr; }
 
+  // Returns the type of each item of a list of objects; nullptr for other types.
+  virtual const Type* item() const { return nullptr; }
+
   // Returns the key of the object that a text is short for; "" if the type has no short form.
   virtual std::string short_for() const { return ""; }
 

@@ -67,12 +67,12 @@ void require_multiples(const Batch& batch, const Micro& micro) {
 TypePtr ramp_keys(core::BatchRamp& value) {
   auto keys = std::make_unique<Object>();
   keys->require("start", integer(value.start, from(1).to(1e9)),
-                "Global batch size of the first steps, in samples.")
+                "Global batch size of the first steps, in samples. Less than `global`.")
       .require("increment", integer(value.increment, from(1).to(1e9)),
-               "Samples that each increase adds to the global batch.")
+               "Samples by which the global batch grows at each increase.")
       .require("samples", integer(value.samples, from(1).to(kMostRampSamples)),
-               "Samples over which the batch grows from start to global; every size gets an equal "
-               "share of them.");
+               "Number of training samples until the batch reaches `global`. Each batch size is "
+               "used for an equal share of them.");
   return keys;
 }
 
@@ -124,23 +124,24 @@ TypePtr describe(Batch& value) {
   const auto count = [](std::int64_t& inner) { return integer(inner, from(1).to(kMostCount)); };
   auto keys = std::make_unique<Object>();
   keys->add("per_device", std::make_unique<CountOrAuto>(value.per_device),
-            "Micro-batch size of a device, in samples. Default: 32. \"auto\" finds the largest "
-            "that fits in memory.")
+            "Micro-batch size per device, in samples. Default: 32. \"auto\" finds the largest that "
+            "fits in memory and needs `global`.")
       .add("accumulate", optional(value.accumulate, count),
-           "Gradient accumulation steps: micro-batches of an optimizer step. Default: 1 unless "
-           "`global` is set.")
+           "Gradient accumulation steps: micro-batches per optimizer step on each rank. Default: 1 "
+           "unless `global` is set.")
       .add("global",
            optional(value.global,
                     [](std::int64_t& inner) { return integer(inner, from(1).to(1e9)); }),
-           "Global batch size, in samples of an optimizer step over all ranks. Gradient "
-           "accumulation follows from it.")
+           "Global batch size: samples per optimizer step over all ranks, a multiple of per_device "
+           "times the data-parallel ranks. Gradient accumulation follows from it.")
       .add("memory_mb",
            optional(value.memory_mb,
                     [](std::int64_t& inner) { return integer(inner, from(1).to(kMostMegabytes)); }),
-           "Memory limit for \"per_device\": \"auto\", in megabytes of a rank's tensors in a step. "
-           "Default: the whole GPU.")
+           "Memory limit for \"per_device\": \"auto\": megabytes (10^6 bytes) that the tensors of "
+           "a rank may take. Default: the whole GPU; required on a CPU.")
       .add("ramp", optional(value.ramp, ramp_keys),
-           "Batch size warmup: the global batch starts small and grows. Default: off.")
+           "Batch size warmup, as Megatron's --rampup-batch-size: the global batch starts small "
+           "and grows to `global`. Default: off.")
       .at_most_one({"accumulate", "global"});
   return keys;
 }

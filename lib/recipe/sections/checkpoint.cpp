@@ -61,11 +61,11 @@ TypePtr describe_best(Best& value) {
             "Validation metric that ranks checkpoints. Default: the first metric of the task, for "
             "example top1.")
       .add("mode", choice(value.mode, {{"max", "Higher is better."}, {"min", "Lower is better."}}),
-           "Direction of the metric. Default: the natural one, for example max for accuracy.")
+           "Direction of the metric. Default: that of the metric, for example max for top1.")
       .add("weights",
            choice(value.weights, {{"ema", "EMA weights."}, {"model", "Trained weights."}}),
-           "Weights whose validation decides, here and for early stopping and plateau. Default: "
-           "ema if there is one, otherwise model.")
+           "Weights whose metrics select the best checkpoint and drive early stopping and plateau. "
+           "Default: ema if there is one, otherwise model.")
       .set_short_for("metric");
   return keys;
 }
@@ -75,7 +75,7 @@ TypePtr describe_replicate(std::optional<Replicate>& value) {
   return optional(value, [](Replicate& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("nodes", integer(inner.nodes, from(1).to(kMostNodes)),
-              "Number of peer nodes, the next ones in a ring, that hold a copy. Default: 1.");
+              "Number of other nodes that hold a copy. Default: 1.");
     return keys;
   });
 }
@@ -85,53 +85,53 @@ TypePtr describe_replicate(std::optional<Replicate>& value) {
 TypePtr describe(Checkpoint& value) {
   auto keys = std::make_unique<Object>();
   keys->add("every", std::make_unique<CadenceOrAuto>(value),
-            "Checkpoint interval in steps, epochs or minutes. Default: every epoch. \"auto\" "
-            "minimizes the time lost to saves and failures.")
+            "Checkpoint interval in steps, epochs or minutes. Default: 1 epoch. \"auto\" minimizes "
+            "the time lost to saves and to repeated work after failures.")
       .add("mtbf_hours", number(value.mtbf_hours, above(0).to(kMostHours)),
-           "Mean time between failures in hours, for \"every\": \"auto\". Default: 24.")
+           "Mean time between failures of the job in hours, for \"every\": \"auto\". Default: 24. "
+           "For N nodes, that of one node divided by N.")
       .add("async", flag(value.async),
            "Asynchronous checkpoints: copies tensors to host memory and writes them while training "
            "goes on. Default: true.")
       .add("on_failure",
-           choice(value.on_failure,
-                  {{"stop", "End the run with an error."}, {"continue", "Warn and train on."}}),
-           "Reaction to a checkpoint that cannot be written. Default: stop. The last checkpoint of "
-           "a run must always be written.")
-      .add(
-          "writers",
-          choice(
-              value.writers,
-              {{"auto",
-                "All ranks if they share the folder and there is much to write, otherwise rank 0."},
-               {"rank_0", "Rank 0 writes everything."},
-               {"all", "Each rank writes its share into one shared folder."}}),
-          "Ranks that write a checkpoint. Default: auto.")
+           choice(value.on_failure, {{"stop", "Ends the run with an error (exit code 74)."},
+                                     {"continue", "Logs a warning and continues."}}),
+           "Action when a checkpoint cannot be written. Default: stop. The last checkpoint of a "
+           "run must always be written.")
+      .add("writers",
+           choice(value.writers,
+                  {{"auto",
+                    "All ranks if they see the same folder and at least 256 MiB are to be written, "
+                    "otherwise rank 0."},
+                   {"rank_0", "Rank 0 writes everything."},
+                   {"all", "Each rank writes its share; all ranks must see the run folder."}}),
+           "Ranks that write a checkpoint. Default: auto.")
       .add("incremental", flag(value.incremental),
-           "Incremental checkpoints: links tensors that have not changed since the last one. "
-           "Default: false. Useful with frozen layers.")
+           "Incremental checkpoints: hard-links tensors that have not changed instead of writing "
+           "them again. Default: false. Useful with frozen layers.")
       .add("keep_last", integer(value.keep_last, from(1).to(kMostCount)),
            "Number of newest checkpoints to keep. Default: 3.")
       .add("keep_best", integer(value.keep_best, from(0).to(kMostCount)),
-           "Number of best checkpoints by validation to keep besides. Default: 1. Of equals the "
-           "earlier one stays.")
+           "Number of best checkpoints by validation to keep as well. Default: 1. Of equal ones "
+           "the earlier is kept.")
       .add("keep_every",
            optional(value.keep_every,
                     [](Duration& inner) {
                       return duration(inner, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
                     }),
-           "Minimum distance of checkpoints that are kept forever, in steps or epochs. Default: "
-           "none are.")
+           "Keeps checkpoints at least this many steps or epochs apart forever, for example "
+           "{\"epochs\": 10}. Default: none.")
       .add("keep_hours",
            optional(value.keep_hours,
                     [](double& inner) { return number(inner, above(0).to(kMostHours)); }),
-           "Keeps checkpoints younger than this many hours. Default: no such rule.")
-      .add("best", describe_best(value.best), "Criterion of the best checkpoint.")
+           "Keeps checkpoints that are younger than this many hours. Default: no rule by age.")
+      .add("best", describe_best(value.best), "Metric and weights that select the best checkpoint.")
       .add("mirror", folder_or_bucket(value.mirror),
            "Remote copy of each checkpoint, written while training goes on: a folder or "
            "s3://BUCKET/PREFIX. Resume looks there too. Default: none.")
       .add("replicate", describe_replicate(value.replicate),
-           "Peer (in-memory) checkpoints: each is also kept in the memory of its own and other "
-           "nodes. A restart reads them after a node is lost. Default: off.");
+           "Peer checkpoints: each checkpoint is also kept in the memory of its own and other "
+           "nodes, for a restart after the loss of a node. Default: off.");
   return keys;
 }
 

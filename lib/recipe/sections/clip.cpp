@@ -14,7 +14,8 @@ TypePtr describe(std::optional<Clip>& value) {
             "norm", limit(inner.norm, 1e6),
             "Maximum global L2 norm of all gradients, as torch's clip_grad_norm_. For example 1.0.")
         .add("value", limit(inner.value, 1e6),
-             "Maximum absolute value of each gradient element, as torch's clip_grad_value_.")
+             "Maximum absolute value of each gradient element, as torch's clip_grad_value_. For "
+             "example 0.5.")
         .add("adaptive", limit(inner.adaptive, 100),
              "Adaptive gradient clipping (AGC, as timm's): maximum ratio of gradient norm to "
              "weight norm of each output unit. The head is not clipped. For example 0.01.")

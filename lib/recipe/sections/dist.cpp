@@ -7,9 +7,9 @@ namespace scaletrain::recipe {
 TypePtr describe(Dist& value) {
   auto keys = std::make_unique<Object>();
   keys->add("cpu",
-            choice(value.cpu, {{"auto", "shm if all ranks are on one host, otherwise gloo."},
-                               {"gloo", "Gloo over TCP."},
-                               {"shm", "Shared memory of one host, faster than Gloo."}}),
+            choice(value.cpu, {{"auto", "`shm` if all ranks are on one host, otherwise `gloo`."},
+                               {"gloo", "Gloo over TCP, for any number of hosts."},
+                               {"shm", "Shared memory, faster than Gloo, for ranks on one host."}}),
             "Backend of collectives on CPU tensors. Default: auto.");
   return keys;
 }

@@ -9,9 +9,10 @@ TypePtr describe(std::optional<EarlyStopping>& value) {
   return optional(value, [](EarlyStopping& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("metric", measure_name(inner.metric),
-              "Monitored validation metric. Default: that of checkpoint.best.")
+              "Monitored validation metric. Default: that of checkpoint.best, for example top1.")
         .add("patience", integer(inner.patience, from(1).to(1e9)),
-             "Number of validations in a row without improvement before training ends. Default: 5.")
+             "Number of validations in a row without improvement after which training ends. "
+             "Default: 5.")
         .add("min_delta", number(inner.min_delta, from(0).to(1e9)),
              "Minimum improvement that counts, in units of the metric. Default: 0.");
     return keys;

@@ -55,35 +55,35 @@ TypePtr describe(Log& value) {
   keys->add("every", duration(value.every, any_unit()),
             "Logging interval in steps, epochs or minutes. Default: 10 steps.")
       .add("to", names(value.to, named(kTrackers)),
-           "Experiment trackers that metrics are exported to, for example [\"tensorboard\", "
-           "\"csv\"]. Their files are in OUTPUT/export. Default: none.")
+           "Experiment trackers to which metrics are exported, for example [\"tensorboard\", "
+           "\"csv\"]. Their files are in OUTPUT/export. Default: none, only metrics.jsonl.")
       .add("port", integer(value.port, from(0).to(65535)),
-           "Port on 127.0.0.1 where Prometheus scrapes the run, for example 9400. Default: 0, no "
-           "port.")
+           "Port on 127.0.0.1 at which Prometheus scrapes the run, for example 9400. Default: 0, "
+           "no port. Needs \"prometheus\" in log.to.")
       .add("textfile_folder", path(value.textfile_folder),
-           "Folder for the Prometheus textfile, as node_exporter reads it. Default: "
-           "OUTPUT/export.")
+           "Folder for the Prometheus textfile of node_exporter. Default: OUTPUT/export. Needs "
+           "\"prometheus\" in log.to.")
       .add("images", optional(value.images, [](bool& images) { return flag(images); }),
-           "Pictures of the first training batch and of the most confident mistakes of each "
-           "validation, in OUTPUT/media. For image tasks. Default: true with \"tensorboard\" in "
-           "log.to, otherwise false.")
+           "Writes images of the first training batch and of the most confident mistakes of each "
+           "validation to OUTPUT/media. Default: true with \"tensorboard\" in log.to, otherwise "
+           "false.")
       .add("histograms",
            optional(value.histograms,
                     [](Duration& interval) {
                       return duration(interval, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
                     }),
-           "Interval of the histograms of weights and gradients in OUTPUT/histograms.jsonl, and of "
-           "the norms and update-to-weight ratios of the model's units in metrics.jsonl, for "
-           "example {\"steps\": 100}. Default: none.")
+           "Interval at which histograms of weights and gradients are written to "
+           "OUTPUT/histograms.jsonl, and norms and update-to-weight ratios of the model's units to "
+           "metrics.jsonl, for example {\"steps\": 100}. Default: none.")
       .add("webhook", text(value.webhook, "a URL, or env:NAME"),
-           "URL that gets each event of the run by a POST of JSON, for example "
-           "\"env:SLACK_WEBHOOK_URL\" for the contents of an environment variable. Default: none.")
+           "URL to which each event of the run is posted as JSON. For example "
+           "\"env:SLACK_WEBHOOK_URL\", the URL in that environment variable. Default: none.")
       .add("on_event", text(value.on_event, "a shell command"),
-           "Shell command for each event of the run: JSON on standard input, its name in "
-           "SCALETRAIN_EVENT. Default: none.")
+           "Shell command that runs at each event of the run. It gets JSON on standard input and "
+           "the event's name in SCALETRAIN_EVENT. Default: none.")
       .add("events", names(value.events, named(kEvents)),
-           "Events that log.webhook and log.on_event get, for example [\"failure\", \"end\"]. "
-           "Default: all.");
+           "Events for which log.webhook and log.on_event are called, for example [\"failure\", "
+           "\"end\"]. Default: all.");
   return keys;
 }
 

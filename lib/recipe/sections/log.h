@@ -19,20 +19,20 @@ struct LogChoice {
 
 // Values of log.to; lib/track/exporters.h has a row for each.
 inline constexpr std::array kTrackers{
-    LogChoice{"tensorboard", "Event files of TensorBoard."},
-    LogChoice{"csv", "One table with a row for each record."},
-    LogChoice{"prometheus", "Newest values, as a textfile and on log.port."},
-    LogChoice{"wandb", "Offline runs of Weights & Biases."},
-    LogChoice{"mlflow", "Run on the server that MLFLOW_TRACKING_URI names."},
-    LogChoice{"trackio", "SQLite file of trackio."},
-    LogChoice{"mlperf", "Lines \":::MLLOG\" of MLPerf Training."},
+    LogChoice{"tensorboard", "TensorBoard event files."},
+    LogChoice{"csv", "One CSV table with a row for each record."},
+    LogChoice{"prometheus", "Newest values for Prometheus, as a textfile and on log.port."},
+    LogChoice{"wandb", "Weights & Biases run in offline mode, for `wandb sync`."},
+    LogChoice{"mlflow", "MLflow run on the server that MLFLOW_TRACKING_URI names."},
+    LogChoice{"trackio", "SQLite file that trackio shows."},
+    LogChoice{"mlperf", "Log of MLPerf Training, with lines \":::MLLOG\"."},
 };
 
 // Values of log.events; lib/track/events/event.h makes them of the journal.
 inline constexpr std::array kEvents{
     LogChoice{"start", "The job has started."},
     LogChoice{"checkpoint", "A checkpoint was saved."},
-    LogChoice{"restart", "The job starts again after a failure or a change of its nodes."},
+    LogChoice{"restart", "The job restarts after a failure or a change of its nodes."},
     LogChoice{"failure", "A rank or a node has failed."},
     LogChoice{"end", "The job has finished, failed for good or was stopped."},
 };

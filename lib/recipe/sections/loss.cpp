@@ -13,14 +13,14 @@ namespace scaletrain::recipe {
 TypePtr describe(Loss& value) {
   return component(value, losses(), [&value](Object& keys, const Row* /*row*/) {
     keys.add("label_smoothing", number(value.label_smoothing, from(0).below(1)),
-             "Label smoothing: share of the target that is spread over all classes. Default: 0. "
-             "For example 0.1.")
+             "Label smoothing: share of the target that is spread evenly over all classes. "
+             "Default: 0. For example 0.1.")
         .add("class_weights", numbers(value.class_weights, from(0)),
              "Loss weight of each class, as `weight` of PyTorch's losses. Default: all 1. For "
              "example [1, 5] for two classes.")
         .add("chunk", integer(value.chunk, from(0).to(1e9)),
-             "Chunked loss: tokens that a language model's head and loss compute at a time. Saves "
-             "memory of the logits. Default: 0, all at once.");
+             "Chunked loss: number of tokens for which a language model's head and loss are "
+             "computed at a time. Saves memory for the logits. Default: 0, all at once.");
   });
 }
 

@@ -26,18 +26,19 @@ std::string norm_of(const Model& model) {
 TypePtr describe(Model& value) {
   return component(value, value.catalog->models, [&value](Object& keys, const Row* row) {
     keys.add("weights", describe(value.weights),
-             "Pretrained weights to start from. Default: random initialization. A resume does not "
-             "read them.")
+             "Pretrained weights to start from, for fine-tuning. Default: random initialization. A "
+             "resumed run reads its checkpoint instead.")
         .add("freeze", texts(value.freeze, "a name of parameters, with * for any characters"),
-             "Frozen parameters, for example `layer1.*`. They are not trained; frozen BatchNorm "
-             "layers keep their running statistics.");
+             "Frozen parameters, for example `layer1.*`. Default: none. They are not trained; "
+             "frozen BatchNorm layers use their running statistics and keep them.");
     if (row != nullptr && find_task(row->task)->reads != TaskRow::Reads::kImages) return;
     keys.require("num_classes", integer(value.num_classes, from(1).to(kMostCount)),
-                 "Number of classes of the classification head.")
+                 "Number of classes, the outputs of the classification head. For example 1000 for "
+                 "ImageNet-1k.")
         .add("in_channels", integer(value.in_channels, from(1).to(3)),
              "Input channels: 3 for RGB, 1 for grayscale as Pillow's \"L\". Default: 3.")
         .add("linear_probe", flag(value.linear_probe),
-             "Linear probing: trains only the head and freezes the backbone. Default: false.");
+             "Linear probing: freezes the backbone and trains only the head. Default: false.");
   });
 }
 

@@ -13,14 +13,14 @@ namespace {
 TypePtr describe_group(OptimizerGroup& value) {
   auto keys = std::make_unique<Object>();
   keys->require("match", text(value.match, "a name of parameters, with * for any characters"),
-                "Pattern of the parameter names of this group, for example `head.*`.")
+                "Parameters of this group, for example `head.*`.")
       .add("lr_scale", number(value.lr_scale, above(0).to(1000)),
-           "Learning rate multiplier of the group, on top of layer_decay. Default: 1. For example "
-           "0.1.")
+           "Factor of the learning rate of this group, on top of layer_decay. Default: 1. For "
+           "example 0.1.")
       .add("weight_decay",
            optional(value.weight_decay,
                     [](double& inner) { return number(inner, from(0).to(1000)); }),
-           "Weight decay of the group, also for its norms and biases. Default: that of the "
+           "Weight decay of this group, also for its norms and biases. Default: that of the "
            "optimizer.");
   return keys;
 }
@@ -38,29 +38,31 @@ TypePtr describe(Optimizer& value) {
         .add("weight_decay_end",
              optional(value.weight_decay_end,
                       [](double& inner) { return number(inner, from(0).to(1000)); }),
-             "Final weight decay, reached over the whole training along half a cosine, as DINO's. "
-             "Default: constant weight decay.")
+             "Final weight decay, reached at the end of training along half a cosine, as DINO's "
+             "schedule. Default: constant weight decay. For example 0.4.")
         .add("decay_norm_and_bias", flag(value.decay_norm_and_bias),
              "Applies weight decay to norms and biases too. Default: false.")
         .add("layer_decay", number(value.layer_decay, above(0).to(1)),
-             "Layer-wise learning rate decay, as timm's --layer-decay: each layer's lr over that "
-             "of the next layer towards the head. Default: 1, off. For example 0.75.")
+             "Layer-wise learning rate decay, as timm's --layer-decay: each layer's lr is this "
+             "factor times that of the next layer towards the head. Default: 1, off. For example "
+             "0.75.")
         .add("lr_base_batch",
              optional(value.lr_base_batch,
                       [](std::int64_t& inner) { return integer(inner, from(1).to(1e9)); }),
-             "Reference global batch of lr. The actual lr is scaled by global batch / this, as "
-             "lr_scaling says. Default: no scaling. For example 256.")
+             "Global batch size that lr is meant for, as timm's --lr-base-size. With another "
+             "global batch lr is scaled by lr_scaling. Default: no scaling. For example 256.")
         .add("lr_scaling",
              choice(value.lr_scaling,
-                    {{"linear", "lr x global batch / lr_base_batch."},
+                    {{"linear", "lr x (global batch / lr_base_batch)."},
                      {"sqrt", "lr x square root of (global batch / lr_base_batch)."}}),
-             "Batch-size scaling of the learning rate, with lr_base_batch. Default: linear.")
+             "Scaling of the learning rate with the global batch; needs lr_base_batch. Default: "
+             "linear.")
         .add("groups", object_list<OptimizerGroup>(value.groups, describe_group),
              "Parameter groups with their own lr and weight decay. A parameter belongs to the "
-             "first group whose pattern matches.")
+             "first group whose pattern matches its name. Default: none.")
         .add("centralize_gradients", flag(value.centralize_gradients),
-             "Gradient centralization: subtracts the mean of each output unit's gradient. Default: "
-             "false.");
+             "Gradient centralization: subtracts from the gradient of each output unit its mean. "
+             "Default: false.");
   });
 }
 

@@ -9,8 +9,8 @@ namespace scaletrain::recipe {
 TypePtr describe(Precision& value) {
   return component(value, precisions(), [&value](Object& keys, const Row* /*row*/) {
     keys.add("keep", texts(value.keep, "a name of linear layers, with * for any characters"),
-             "Linear layers that stay in bf16 with fp8, for example `head`. The first and last "
-             "ones always do.");
+             "Linear layers that compute in bf16 instead of fp8, for example `h.0.*`. Default: "
+             "none but the first and the last, which always do.");
   });
 }
 

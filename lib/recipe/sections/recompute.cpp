@@ -12,21 +12,23 @@ TypePtr describe(std::optional<Recompute>& value) {
     keys->add("units",
               optional(inner.units,
                        [](std::string& text) {
-                         return choice(text, {{"none", "No activation checkpointing."},
-                                              {"all", "Every unit but the last."}});
+                         return choice(text, {{"none", "Recomputes nothing."},
+                                              {"all", "Recomputes every unit but the last."}});
                        }),
-              "Recomputes the activations of all units, or of none.")
+              "Recomputes the activations of all units, or of none. For example \"all\".")
         .add("every",
              optional(inner.every,
                       [](std::int64_t& count) { return integer(count, from(1).to(kMostCount)); }),
-             "Recomputes one unit of this many, starting with the first. For example 2.")
+             "Recomputes one unit out of this many, starting with the first. For example 2 for "
+             "every other unit.")
         .add("match", texts(inner.match, "a name of units, with * for any characters"),
              "Recomputes the units with these names, for example `h.*`.")
         .add("budget_mb",
              optional(inner.budget_mb,
                       [](std::int64_t& count) { return integer(count, from(1).to(1e9)); }),
-             "Selective activation checkpointing: measures the units when training begins and "
-             "recomputes enough to keep activations within this many megabytes a device.")
+             "Selective activation checkpointing: recomputes as many units as needed to keep "
+             "activations within this many megabytes (10^6 bytes) per device. Units are measured "
+             "when training begins.")
         .exactly_one({"units", "every", "match", "budget_mb"})
         .set_short_for("units");
     return keys;

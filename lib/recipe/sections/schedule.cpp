@@ -19,24 +19,28 @@ TypePtr describe(Schedule& value) {
   keys->add("warmup", length(value.warmup),
             "Learning rate warmup in steps or epochs, for example {\"epochs\": 5}. Default: none.")
       .add("warmup_from", number(value.warmup_from, from(0).below(1)),
-           "Initial learning rate of the warmup, as a share of lr. Default: 0, which starts at one "
-           "step's share of lr.")
+           "Initial learning rate of the warmup as a share of lr (start_factor of PyTorch's "
+           "LinearLR). Default: 0; the first of N warmup steps has lr / N.")
       .add("warmup_shape",
            choice(value.warmup_shape,
                   {{"linear", "Straight line."},
-                   {"exponential", "Equal factor each step; needs warmup_from above 0."}}),
+                   {"exponential",
+                    "Rises by the same factor in each step; needs warmup_from above 0."}}),
            "Shape of the warmup. Default: linear.")
       .add("decay", component(value.decay, schedules()),
            "Learning rate decay after the warmup. Default: constant.")
       .add("cooldown", length(value.cooldown),
-           "Final steps or epochs at the last learning rate of the decay. Default: none.")
+           "Final steps or epochs at the learning rate that the decay has reached, as timm's "
+           "--cooldown-epochs. Default: none.")
       .add("plateau", optional(value.plateau, [](Plateau& inner) { return describe(inner); }),
            "Lowers the learning rate when validation stops improving, as PyTorch's "
            "ReduceLROnPlateau. Default: off.")
       .add("by",
-           choice(value.by, {{"step", "Changes with every step."},
-                             {"epoch", "Changes only at the start of an epoch."}}),
-           "Granularity of the decay. Default: step.")
+           choice(value.by,
+                  {{"step", "Changes in every step."},
+                   {"epoch",
+                    "Changes at the start of each epoch, as timm without --sched-on-updates."}}),
+           "Interval at which the decay changes the learning rate. Default: step.")
       .set_short_for("decay");
   return keys;
 }

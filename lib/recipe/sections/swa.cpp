@@ -24,19 +24,21 @@ TypePtr describe(std::optional<Swa>& value) {
     auto keys = std::make_unique<Object>();
     keys->add("start",
               optional(inner.start, [](Duration& start) { return duration(start, countable()); }),
-              "Training before the first averaged weights, in steps or epochs. Default: three "
-              "quarters of the training.")
+              "Start of averaging, in steps or epochs of training. Default: three quarters of the "
+              "training.")
         .add("every", duration(inner.every, countable()),
-             "Interval between averaged weights, in steps or epochs. Default: 1 epoch.")
+             "Interval at which the weights are added to the average, in steps or epochs. Default: "
+             "1 epoch.")
         .add("lr", optional(inner.lr, [](double& lr) { return number(lr, above(0).to(1000)); }),
-             "SWA learning rate from start on, as PyTorch's SWALR. Default: the schedule's.")
+             "Constant learning rate that `anneal` leads to after `start`, as PyTorch's SWALR. "
+             "Default: the schedule continues.")
         .add("anneal", duration(inner.anneal, countable(), true),
-             "Transition from the schedule's learning rate to the SWA learning rate, in steps or "
-             "epochs. Default: 10 epochs.")
+             "Annealing from the schedule's learning rate to `lr`, in steps or epochs after "
+             "`start`. Default: 10 epochs.")
         .add("anneal_strategy",
              choice(inner.anneal_strategy,
                     {{"cos", "Half a cosine."}, {"linear", "Straight line."}}),
-             "Shape of the transition. Default: cos.");
+             "Shape of the annealing. Default: cos.");
     return keys;
   });
 }

@@ -12,24 +12,24 @@ TypePtr describe(std::optional<Weights>& value) {
     constexpr const char* kNames = "a name of tensors, with * for any characters";
     auto keys = std::make_unique<Object>();
     keys->require("path", path(inner.path),
-                  "Weights file (safetensors, .pt, .pth, .bin or an index of several), timm, "
-                  "torchvision or Hugging Face folder, checkpoint or run.")
+                  "File (.safetensors, .pt, .pth, .bin, or the index of several), folder of timm, "
+                  "torchvision or Hugging Face, checkpoint, or run folder.")
         .add("part", text(inner.part, "a key of the file, as model_ema"),
-             "Key of a torch.save file that holds the state dict, for example model_ema. Default: "
-             "found automatically.")
+             "Key under which a torch.save file holds the state dict, for example model_ema. "
+             "Default: found automatically.")
         .add("new_head", flag(inner.new_head),
-             "Keeps the head randomly initialized. Default: false; a head with another number of "
-             "classes is initialized anyway.")
+             "Leaves the head randomly initialized instead of loading it. Default: false; a head "
+             "with another number of classes is never loaded.")
         .add("allow_missing", texts(inner.allow_missing, kNames),
-             "Patterns of model tensors that may be missing in the file; they stay initialized. "
-             "Default: none.")
+             "Model tensors that may be missing in the file, for example `head.*`; they stay "
+             "randomly initialized. Default: none; a missing tensor is an error.")
         .add("allow_unused", texts(inner.allow_unused, kNames),
-             "Patterns of file tensors that may stay unused. Default: none.")
+             "Tensors of the file that the model may lack, for example `head_dist.*`. Default: "
+             "none; an unused tensor is an error.")
         .add("allow_other", texts(inner.allow_other, "a key of the model, as rope_theta"),
-             "Keys that may differ from config.json or the checkpoint's recipe, for example "
-             "rope_theta. "
-             "Also mean, std, eval_filter, crop, precision, num_classes and class_names. Default: "
-             "none.")
+             "Settings that may differ from config.json or the checkpoint's recipe. For example "
+             "rope_theta, mean, std, eval_filter, crop, precision, num_classes, class_names or "
+             "tokenizer. Default: none; a difference is a warning or an error.")
         .set_short_for("path");
     return keys;
   });

@@ -99,6 +99,8 @@ TEST_CASE("a row that cannot be is refused") {
         "needs an integer key \"x\", which it has not");
   CHECK(error_of_row({"m", "", {whole, HAS_UNITS(n, 1)}}) == "no error");
   CHECK(error_of_row({"m", "", {KEY_INT(n, 1, above(0), ""), HAS_UNITS(n, 0)}}) == "no error");
+  CHECK(fault({"m", "", {SEQUENCE_RANKS_SHARE}}) ==
+        "has SEQUENCE_RANKS_SHARE without TENSOR_RANKS_SHARE");
   CHECK(fault({"m", "", {FOR_TASK(language_modelling)}}) ==
         "needs an integer key \"vocab_size\", which it has not");
 }

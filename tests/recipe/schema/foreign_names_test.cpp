@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,12 +32,25 @@ std::string message(const std::string& override) { return error_of(minimal_recip
 
 }  // namespace
 
+TEST_CASE("every foreign name stands once in its list") {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const ForeignName& name : foreign_names()) {
+    CAPTURE(name.theirs);
+    CHECK(seen.emplace(name.list == kNoKey ? "" : name.list, name.theirs).second);
+  }
+}
+
 TEST_CASE("every foreign name leads to a key or value of ours and is none itself") {
   const std::vector<std::string> keys = all_keys();
   CHECK(foreign_names().size() >= 60);
   for (const ForeignName& name : foreign_names()) {
     CAPTURE(name.theirs);
     CAPTURE(name.ours);
+    if (name.list == kNoKey) {
+      CHECK_FALSE(is_in(keys, name.theirs));
+      CHECK_FALSE(name.ours.empty());
+      continue;
+    }
     if (!name.list.empty()) {
       CHECK(is_in(names_of_list(name.list), name.ours));
       CHECK_FALSE(is_in(names_of_list(name.list), name.theirs));
@@ -46,6 +60,10 @@ TEST_CASE("every foreign name leads to a key or value of ours and is none itself
     CHECK(is_in(keys, name.ours.substr(0, both)));
     if (both != std::string::npos) CHECK(is_in(keys, name.ours.substr(both + 5)));
   }
+}
+
+TEST_CASE("a key of other models is not suggested for a model without it") {
+  CHECK(message("model.rotary_base=1").find("here it is") == std::string::npos);
 }
 
 TEST_CASE("a foreign key or value is answered with ours") {
@@ -60,6 +78,14 @@ TEST_CASE("a foreign key or value is answered with ours") {
       {"model.name=vit_small_patch16_224", "did you mean \"vit_small\"?"},
       {"precision=float32", "did you mean \"fp32\"?"},
       {"precision=bf16-mixed", "did you mean \"bf16\"?"},
+      {"zero_optimization.stage=2", "here it is parallel.shard"},
+      {"parallel.zero_stage=2", "here it is \"shard_level\""},
+      {"lr-warmup-iters=10", "here it is schedule.warmup"},
+      {"dropout=0.1", "here it is model.dropout"},
+      {"report_to=wandb", "here it is log.to"},
+      {"drop_last=true", "leave it out: the incomplete last batch of an epoch is always dropped"},
+      {"nproc_per_node=8", "leave it out: the flag --nproc of scaletrain launch sets it"},
+      {"data.pin_memory=true", "leave it out: batches for a GPU are always in pinned memory"},
   };
   for (const auto& [override, remedy] : answers) {
     const std::string found = message(override);

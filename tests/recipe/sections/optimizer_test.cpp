@@ -24,8 +24,8 @@ TEST_CASE("groups are read in their order, what they leave out being unchanged")
 TEST_CASE("mistakes in groups say what is allowed") {
   CHECK(error_of(minimal_recipe(), {R"(optimizer.groups=[{"lr_scale": 2}])"}) ==
         "--set optimizer.groups: /optimizer/groups/0: \"match\" is missing\n"
-        "  add \"match\": a name of parameters, with * for any characters. Pattern of the "
-        "parameter names of this group, for example `head.*`.");
+        "  add \"match\": a name of parameters, with * for any characters. Parameters of "
+        "this group, for example `head.*`.");
   CHECK(error_of(minimal_recipe(), {R"(optimizer.groups=[{"match": "a", "lr_scale": 0}])"}) ==
         "--set optimizer.groups: /optimizer/groups/0/lr_scale: 0 is out of range\n"
         "  use a number above 0 and at most 1000");

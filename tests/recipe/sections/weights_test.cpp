@@ -33,8 +33,8 @@ TEST_CASE("weights are a path, or an object with what may be missing and unused"
 TEST_CASE("an object without a path, or with an empty pattern, is refused") {
   CHECK(error_of(minimal_recipe(), {"model.weights={}"}) ==
         "--set model.weights: \"path\" is missing\n"
-        "  add \"path\": a path. Weights file (safetensors, .pt, .pth, .bin or an index of "
-        "several), timm, torchvision or Hugging Face folder, checkpoint or run.");
+        "  add \"path\": a path. File (.safetensors, .pt, .pth, .bin, or the index of "
+        "several), folder of timm, torchvision or Hugging Face, checkpoint, or run folder.");
   CHECK(error_of(minimal_recipe(), {R"(model.weights={"path": "/w", "allow_unused": [""]})"}) ==
         "--set model.weights: /model/weights/allow_unused/0: is empty\n"
         "  use a name of tensors, with * for any characters, or a list of them");

@@ -18,12 +18,14 @@ constexpr const char* kSearched = "auto";  // number of loader threads
 TypePtr bad_samples(BadSamples& value) {
   auto keys = std::make_unique<Object>();
   keys->add("policy",
-            choice(value.policy, {{"fail", "End the run."},
-                                  {"skip", "Use another sample instead and list the bad one."}}),
-            "Reaction to an image that does not decode. Default: fail.")
+            choice(value.policy,
+                   {{"fail", "Ends the run (exit code 65)."},
+                    {"skip",
+                     "Replaces the image by another sample and lists it in RUN/bad_samples."}}),
+            "Action for an image that cannot be decoded. Default: fail.")
       .add("max_rate", number(value.max_rate, from(0).to(1)),
-           "Maximum share of samples that may be skipped, counted over at least 1,000 samples; "
-           "more ends the run. Default: 0.01.")
+           "Maximum share of skipped samples. A larger share ends the run; fewer than 1,000 "
+           "samples count as 1,000. Default: 0.01, one percent.")
       .set_short_for("policy");
   return keys;
 }
@@ -57,8 +59,8 @@ class ThreadsOrAuto : public Type {
 TypePtr label(Label& value) {
   auto keys = std::make_unique<Object>();
   keys->add("field", text(value.field, "a name as cls, json or folder"),
-            "Extension of the shard member with the label, or folder for the folder name in the "
-            "sample's key. Default: cls.")
+            "Extension of the shard member that holds the label, for example json; or \"folder\", "
+            "the last folder in the sample's key. Default: cls.")
       .add("key", text(value.key, "a key of the JSON object in the field"),
            "Key of the label in a JSON field, for example \"label\". Default: the field is the "
            "label itself.")
@@ -82,8 +84,8 @@ TypePtr cache(std::optional<Cache>& value) {
     keys->require("folder", path(inner.folder),
                   "Cache folder on a local disk or tmpfs of each node. Several jobs may share it.")
         .require("max_bytes", integer(inner.max_bytes, from(1 << 20).to(9007199254740991.0)),
-                 "Maximum size of the cache in bytes. The least recently used shards are removed "
-                 "beyond it.");
+                 "Maximum size of the cache in bytes, for example 500000000000. The least recently "
+                 "used shards are deleted beyond it.");
     return keys;
   });
 }
@@ -186,58 +188,68 @@ Normalize for_channels(const Normalize& normalize, std::int64_t channels) {
 
 TypePtr describe(Data& value) {
   auto keys = std::make_unique<Object>();
-  keys->require("train", describe_train(value.train), "Training data.")
+  keys->require("train", describe_train(value.train),
+                "Training data: shards, a folder, token files or a mixture.")
       .add("val", describe_held_out(value.val),
            "Validation data, evaluated during training; it selects the best checkpoint. Default: "
            "none.")
       .add("test", describe_held_out(value.test),
            "Test data, evaluated once at the end of training. Default: none.")
       .add("extra", object_map<Source>(value.extra, describe_held_out),
-           "Additional validation sets by name, evaluated with each validation. For example "
-           "{\"hard\": {\"shards\": \"hard.tar\"}}.")
+           "Additional validation sets by name, with the keys of data.val, evaluated at each "
+           "validation. For example {\"hard\": {\"shards\": \"hard.tar\"}}.")
       .add("image_size", integer(value.image_size, from(8).to(4096)),
-           "Image height and width of the model's input, in pixels. Default: 224.")
+           "Height and width of the model's input images, in pixels. Default: 224.")
       .add("resize_ramp", describe(value.resize_ramp),
            "Progressive resizing: training images start smaller and grow to image_size. Validation "
            "always uses image_size. Default: off.")
       .add("eval_resize", integer(value.eval_resize, from(0).to(8192)),
-           "Length of the shorter side before the center crop of validation images, in pixels, for "
-           "example 256 for 224. Default: 0, image_size.")
+           "Resizes the shorter side of validation images to this many pixels before the center "
+           "crop of image_size. Default: 0, image_size. For example 256 with image_size 224.")
       .add("eval_filter",
-           choice(value.eval_filter,
-                  {{"bilinear", "Bilinear."}, {"bicubic", "Bicubic, as most timm models."}}),
-           "Interpolation of validation images, always with antialiasing. Default: bilinear.")
+           choice(value.eval_filter, {{"bilinear", "Bilinear interpolation."},
+                                      {"bicubic", "Bicubic interpolation, as most timm models."}}),
+           "Interpolation for resizing validation images, always with antialiasing. Default: "
+           "bilinear.")
       .add("context", integer(value.context, from(0).to(1 << 24)),
-           "Sequence length of a language model's samples, in tokens. Default: 0, the model's "
-           "positions.")
+           "Sequence length of a language model's samples (block_size, max_seq_length), in tokens. "
+           "Default: 0, the model's `positions`.")
       .add("token_bytes", integer(value.token_bytes, from(0).to(4)),
-           "Bytes of a token in a .bin file without header, 2 or 4. Default: 0, from its card or "
-           ".idx, else 2. Needed for a vocab_size above 65536.")
+           "Bytes per token in a .bin file without header: 2 (uint16) or 4 (uint32). Default: 0, "
+           "as its card.json or .idx says, otherwise 2. Needed for a vocab_size above 65536.")
       .add("document_attention", flag(value.document_attention),
            "Document masking: attention does not cross document boundaries within a sequence. "
-           "Default: false. Boundaries are the card's end_of_text token.")
+           "Default: false. Documents end at the end-of-text token that card.json names.")
       .add("threads", std::make_unique<ThreadsOrAuto>(value),
-           "Decoding threads of a rank (num_workers elsewhere). Default: 0, its share of the CPU "
-           "cores. \"auto\" starts with that and searches for the best number while training runs.")
+           "Threads of each rank that read and decode samples (num_workers of a DataLoader). "
+           "Default: 0, the node's cores divided by its ranks, at most 16. \"auto\" starts with "
+           "that and searches for the best number while training runs.")
       .add("prefetch", integer(value.prefetch, from(1).to(1024)),
-           "Batches that are read ahead. Default: 4. More costs memory.")
+           "Micro-batches that each rank reads and decodes ahead of training. Default: 4. More "
+           "takes more host memory.")
       .add("shuffle_shards", integer(value.shuffle_shards, from(0).to(kMostCount)),
-           "Shuffle window in shards: samples are permuted within groups of this many. Default: 0, "
-           "over all shards.")
+           "Shuffle window: samples are shuffled within groups of this many shards. Default: 0, "
+           "all shards if indexed, one shard if streamed.")
       .add("order",
-           choice(value.order, {{"indexed", "Random access: a global shuffle over all samples."},
-                                {"streamed", "Sequential: each rank streams its own shards."}}),
-           "Order in which shards are read. Default: indexed.")
-      .add(
-          "lanes", integer(value.lanes, from(1).to(65536)),
-          "Parallel streams of the streamed order, a multiple of the number of ranks. Default: 64.")
+           choice(value.order,
+                  {{"indexed", "Random access: samples of all shards are shuffled together."},
+                   {"streamed",
+                    "Sequential reading, as WebDataset: each rank streams its own shards, for "
+                    "example from an object store."}}),
+           "Order in which samples are read. Default: indexed.")
+      .add("lanes", integer(value.lanes, from(1).to(65536)),
+           "Number of streams that share the shards in the streamed order, a multiple of the "
+           "data-parallel ranks. Default: 64. The sample order depends on it, not on the ranks.")
       .add("samples_per_epoch", integer(value.samples_per_epoch, from(0).to(1e15)),
            "Epoch length in samples. Default: 0, the size of the training set.")
-      .add("bad_samples", bad_samples(value.bad_samples), "Handling of images that do not decode.")
+      .add("bad_samples", bad_samples(value.bad_samples),
+           "Handling of images that cannot be decoded. Default: they end the run.")
       .add("index_cache", path(value.index_cache),
-           "Folder for shard indexes. Default: beside the shards where that folder is writable.")
+           "Folder for the indexes of shards, which list their samples. Default: beside each "
+           "shard, if that folder is writable.")
       .add("cache", cache(value.cache),
-           "Disk cache of remote shards. Default: off; byte ranges are read from the server.")
+           "Cache of remote shards on a local disk. Default: off; samples are read from the server "
+           "each time.")
       .add("normalize", normalize(value.normalize),
            "Input normalization: (pixel - mean) / std of each channel.")
       .add(
@@ -245,19 +257,22 @@ TypePtr describe(Data& value) {
           "Rotates images by their EXIF orientation. Default: false, as torchvision's ImageFolder.")
       .add("jpeg",
            choice(value.jpeg,
-                  {{"strict", "Images with decoder warnings count as undecodable."},
+                  {{"strict", "Images with decoder warnings count as undecodable (bad_samples)."},
                    {"lenient", "Images with decoder warnings are used, counted and reported."}}),
            "Strictness of the JPEG decoder. Default: strict.")
       .add("max_pixels", integer(value.max_pixels, from(1).to(4e9)),
-           "Maximum number of pixels of an image; a larger one counts as undecodable "
+           "Maximum width x height of an image, in pixels; a larger one counts as undecodable "
            "(bad_samples). Default: 100000000.")
-      .add("label", label(value.label), "Position of the class label in shards.")
+      .add("label", label(value.label),
+           "Member or folder of a WebDataset shard that holds the label of a sample. Default: .cls "
+           "members.")
       .add("label_format",
-           choice(value.label_format,
-                  {{"auto", "class_numbers; a list that could be multi_hot is an error."},
-                   {"class_numbers", "Class indices: [1, 4]."},
-                   {"multi_hot", "One 0 or 1 a class: [0, 1, 0, 0, 1]."}}),
-           "Encoding of a label that is a list. Default: auto.");
+           choice(
+               value.label_format,
+               {{"auto", "`class_numbers`, but a list that could also be `multi_hot` is an error."},
+                {"class_numbers", "Indices of the classes, for example [1, 4]."},
+                {"multi_hot", "One 0 or 1 for each class, for example [0, 1, 0, 0, 1]."}}),
+           "Encoding of labels that are lists, for multi-label tasks. Default: auto.");
   return keys;
 }
 

@@ -13,17 +13,18 @@ TypePtr describe(std::optional<Mix>& value) {
   return optional(value, [](Mix& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("mixup", number(inner.mixup, from(0).to(100)),
-              "Mixup alpha, of the Beta distribution of blending weights. Default: 0, off. For "
-              "example 0.2.")
+              "Mixup alpha: parameter of the Beta distribution that draws blending weights. "
+              "Default: 0, off. For example 0.2.")
         .add("cutmix", number(inner.cutmix, from(0).to(100)),
-             "CutMix alpha, of the Beta distribution of box sizes. Default: 0, off. For example "
-             "1.0.")
+             "CutMix alpha: parameter of the Beta distribution that draws box sizes. Default: 0, "
+             "off. For example 1.0.")
         .add("probability", number(inner.probability, from(0).to(1)),
              "Probability that a pair of images is mixed. Default: 1.")
         .add("cutmix_share", number(inner.cutmix_share, from(0).to(1)),
              "Probability of CutMix instead of Mixup if both are on. Default: 0.5.")
         .add("off_epochs", integer(inner.off_epochs, from(0).to(kMostCount)),
-             "Number of last epochs without mixing. Default: 0.")
+             "Number of final epochs without Mixup and CutMix. Default: 0. Needs a training length "
+             "in epochs.")
         .at_least_one({"mixup", "cutmix"});
     return keys;
   });

@@ -18,13 +18,13 @@ TypePtr describe(std::optional<ResizeRamp>& value) {
   return optional(value, [](ResizeRamp& inner) {
     auto keys = std::make_unique<Object>();
     keys->require("from", integer(inner.from, from(8).to(4096)),
-                  "Initial image height and width, in pixels.")
+                  "Initial image height and width, in pixels. For example 160.")
         .add("start", length_of_data(inner.start, true),
-             "Training time at the initial size, in steps or epochs. Default: 0 epochs.")
+             "Training at the initial size before it grows, in steps or epochs. Default: 0 epochs.")
         .require("over", length_of_data(inner.over, false),
-                 "Training time of the growth to image_size, in steps or epochs.")
+                 "Training during which the size grows to image_size, in steps or epochs.")
         .add("multiple_of", integer(inner.multiple_of, from(1).to(4096)),
-             "Rounds sizes to the nearest multiple of this many pixels. Default: 32.");
+             "Rounds image sizes to the nearest multiple of this many pixels. Default: 32.");
     return keys;
   });
 }

@@ -18,24 +18,27 @@ TypePtr sample_count(std::int64_t& value) { return integer(value, from(1).to(1e1
 
 void add_places(Object& keys, Source& value) {
   keys.add("shards", shard_list(value.shards),
-           "WebDataset tar shards, for example `train-{000000..000146}.tar`. Paths and URLs.")
+           "WebDataset tar shards, as paths or URLs. For example `train-{000000..000146}.tar`.")
       .add("folder", path(value.folder),
-           "Image folder with one sub-folder a class, as torchvision's ImageFolder.");
+           "Image folder with one sub-folder for each class, as torchvision's ImageFolder.");
 }
 
 void add_tokens(Object& keys, Source& value) {
   keys.add("tokens", token_list(value.tokens),
-           "Token files (.bin, .npy, .tar) of a language model.");
+           "Token files of a language model (.bin, .npy, .tar), as `scaletrain data tokenize` "
+           "writes them. Paths or URLs.");
 }
 
 void add_limit(Object& keys, Source& value) {
   keys.add("limit", optional(value.limit, sample_count),
-           "Maximum number of samples, the same subset in every run. Default: all.");
+           "Maximum number of samples, spread over the set and the same in every run. Default: "
+           "all. For example 512 for a quick trial.");
 }
 
 void add_balanced(Object& keys, Source& value) {
   keys.add("balanced", flag(value.balanced),
-           "Class-balanced sampling: every class is drawn equally often. Default: false.");
+           "Class-balanced sampling: every class is drawn equally often, so images of rare classes "
+           "are repeated. Default: false.");
 }
 
 void add_cache(Object& keys, Source& value) {
@@ -46,21 +49,23 @@ void add_cache(Object& keys, Source& value) {
                  auto cache = std::make_unique<Object>();
                  cache
                      ->add("name", choice(inner.name, {{"memory", "Host memory of each rank."}}),
-                           "Place of the cache. Default: memory.")
+                           "Kind of cache. Default: memory.")
                      .add("max_bytes", integer(inner.max_bytes, from(1).to(9007199254740991.0)),
-                          "Maximum cache size of a rank in bytes. Default: 1073741824. Samples "
-                          "beyond it are read again.")
+                          "Maximum size of the cache of each rank, in bytes. Default: 1073741824 "
+                          "(1 GiB). Samples beyond it are read again in each epoch.")
                      .set_short_for("name");
                  return cache;
                }),
-      "Cache of the encoded samples after the first read, for small data sets. Default: off.");
+      "In-memory cache of encoded samples after their first read, for small data sets on slow "
+      "storage. Default: off.");
 }
 
 TypePtr mixed_source(Source& value) {
   auto keys = std::make_unique<Object>();
   add_places(*keys, value);
   keys->add("weight", number(value.weight, above(0).to(1e6)),
-            "Sampling weight of this source, relative to the others. Default: 1.");
+            "Sampling weight of this data set, relative to the others. Default: 1. For example 3 "
+            "for three times as many samples.");
   add_limit(*keys, value);
   add_balanced(*keys, value);
   keys->exactly_one({"shards", "folder"});
@@ -122,16 +127,18 @@ TypePtr describe_train(Source& value) {
   add_places(*keys, value);
   add_tokens(*keys, value);
   keys->add("sources", object_list<Source>(value.sources, mixed_source),
-            "Mixture of several sources, sampled by weight.")
+            "Mixture of several data sets, each sampled in proportion to its weight.")
       .exactly_one({"shards", "folder", "tokens", "sources"});
   add_limit(*keys, value);
   add_balanced(*keys, value);
   add_cache(*keys, value);
   keys->add("augment", components(value.augment, transforms(), augment_presets()),
-            "Data augmentation: a preset or a list of transforms, applied in order. Default: none.")
+            "Data augmentation: the name of a preset, or a list of transforms that are applied in "
+            "order. Default: none.")
       .add("repeats", integer(value.repeats, from(1).to(64)),
-           "Repeated augmentation: copies of a sample in a global batch, each augmented "
-           "differently. An epoch covers fewer samples by this factor. Default: 1.");
+           "Repeated augmentation, as timm's --aug-repeats: copies of each sample in a global "
+           "batch, each augmented differently. An epoch shows this many times fewer different "
+           "samples. Default: 1.");
   return keys;
 }
 

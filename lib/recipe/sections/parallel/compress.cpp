@@ -16,13 +16,17 @@ TypePtr describe(std::optional<Compress>& value) {
                     {"fp16", "Gradients as float16: half the bytes."},
                     {"powersgd",
                      "PowerSGD: two low-rank factors of each matrix, with error feedback."},
-                    {"onebit", "Sign of each element, a 28th of the bytes, with error feedback."},
+                    {"onebit",
+                     "1-bit SGD: the sign of each element and two means per 512 elements, a 28th "
+                     "of the bytes, with error feedback."},
                     {"int8", "8-bit integers, a quarter of the bytes, with error feedback."}}),
-            "Compression method. powersgd, onebit and int8 use error feedback.")
+            "Compression method. For example \"bf16\".")
         .add("rank", integer(inner.rank, from(1).to(1024)),
-             "Rank of PowerSGD's factors, in columns. Default: 4.")
+             "Rank of PowerSGD's factors (matrix_approximation_rank of PyTorch's hook). Default: "
+             "4. More is more exact and sends more bytes.")
         .add("warmup", integer(inner.warmup, from(0).to(kMostCount)),
-             "First steps of training without compression. Default: 0.")
+             "Number of first steps without compression. Default: 0. For example a fifth of all "
+             "steps for onebit.")
         .set_short_for("name");
     return keys;
   });

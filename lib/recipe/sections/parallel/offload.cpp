@@ -12,16 +12,18 @@ TypePtr describe(std::optional<Offload>& value) {
   return optional(value, [](Offload& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("activations", flag(inner.activations),
-              "Activation offload: activations wait in host memory for backward, except those of "
-              "the last unit. Default: false.")
+              "Activation offload: forward copies activations to host memory and backward copies "
+              "them back, except those of the last unit. Default: false.")
         .add("parameters", flag(inner.parameters),
-             "Parameter offload of sharded models: each rank's shard is in host memory and copied "
-             "to the GPU before its all-gather. Default: false. Needs optimizer too.")
+             "Parameter offload, as ZeRO-Infinity: each rank keeps its parameter shards in host "
+             "memory and copies them to the GPU before the all-gather. Default: false. Needs "
+             "`optimizer` and `shard`.")
         .add("optimizer", flag(inner.optimizer),
-             "Optimizer offload: optimizer state and update run on the CPU. Default: false.")
+             "Optimizer offload, as ZeRO-Offload: optimizer state stays in host memory, and the "
+             "update runs on the CPU. Default: false.")
         .add("optimizer_folder", path(inner.optimizer_folder),
-             "NVMe offload: folder on a local disk of each node for the optimizer state. Host "
-             "memory then holds three parts of it at a time. Default: host memory.")
+             "NVMe offload: folder on a local disk of each node for the optimizer state. Default: "
+             "host memory. An update then has three portions of the state in memory.")
         .at_least_one({"activations", "parameters", "optimizer"});
     return keys;
   });

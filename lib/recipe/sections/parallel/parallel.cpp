@@ -107,48 +107,55 @@ TypePtr describe(Parallel& value) {
   keys->add("replica",
             optional(value.replica,
                      [](std::int64_t& count) { return integer(count, from(1).to(kMostRanks)); }),
-            "Data-parallel size: number of model replicas, each on other samples. Default: all "
-            "ranks that the other axes leave.")
-      .add("shard", integer(value.shard, from(1).to(kMostRanks)),
-           "Sharding group size of ZeRO/FSDP: ranks that hold one copy together, on different "
-           "samples. Default: 1, no sharding.")
+            "Data-parallel size: number of model replicas, each trained on different samples. "
+            "Default: all ranks divided by the other sizes.")
       .add(
-          "shard_level",
-          choice(value.shard_level,
-                 {{"optimizer", "ZeRO-1: optimizer state."},
-                  {"gradients", "ZeRO-2: gradients too."},
-                  {"parameters", "ZeRO-3, FSDP: parameters too, gathered while their unit runs."}}),
-          "ZeRO stage: state that is sharded. Default: parameters.")
+          "shard", integer(value.shard, from(1).to(kMostRanks)),
+          "ZeRO/FSDP sharding size: number of data-parallel ranks that share one copy of the "
+          "training state. Default: 1, no sharding. Less than all ranks is hybrid sharding (HSDP).")
+      .add("shard_level",
+           choice(value.shard_level, {{"optimizer", "ZeRO-1: shards the optimizer state."},
+                                      {"gradients", "ZeRO-2: shards gradients too."},
+                                      {"parameters",
+                                       "ZeRO-3 or FSDP: shards parameters too, and all-gathers "
+                                       "those of each unit while it runs."}}),
+           "ZeRO stage: state that is sharded if `shard` is above 1. Default: parameters.")
       .add("types", types_of(value.types),
-           "Communication dtypes of sharded models, as FSDP's MixedPrecisionPolicy.")
+           "Communication dtypes of sharded models, as FSDP's MixedPrecisionPolicy. Default: fp32.")
       .add("expert", integer(value.expert, from(1).to(kMostRanks)),
-           "Expert-parallel size. Divides the data-parallel size and the number of experts, and is "
-           "a multiple of `shard`. Default: 1.")
-      .add("context", integer(value.context, from(1).to(kMostContextRanks)),
-           "Context-parallel size (ring attention): ranks that split each sequence; keys and "
-           "values circulate. Default: 1.")
-      .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
-           "Tensor-parallel size: ranks that split each layer and train on the same samples. "
+           "Expert-parallel size: number of ranks that share the experts of an MoE model. Divides "
+           "the data-parallel size and the number of experts, and is a multiple of `shard`. "
            "Default: 1.")
+      .add("context", integer(value.context, from(1).to(kMostContextRanks)),
+           "Context-parallel size (ring attention): number of ranks that split each sequence and "
+           "pass keys and values around. Default: 1.")
+      .add("tensor", integer(value.tensor, from(1).to(kMostTensorRanks)),
+           "Tensor-parallel size, as Megatron-LM: number of ranks that split the weights of each "
+           "layer and train on the same samples. Default: 1.")
       .add("sequence", flag(value.sequence),
-           "Sequence parallelism: splits activations between tensor-parallel layers along tokens. "
-           "Default: false. Needs tensor above 1.")
+           "Sequence parallelism, as Megatron-LM: splits the activations between tensor-parallel "
+           "layers along tokens. Default: false. Needs `tensor` above 1.")
       .add("pipeline", integer(value.pipeline, from(1).to(kMostRanks)),
-           "Pipeline-parallel size: number of ranks that hold consecutive stages. Micro-batches "
-           "flow through them. Default: 1.")
+           "Pipeline-parallel size: number of ranks over which the layers are split into stages. "
+           "Micro-batches (batch.accumulate) flow through them. Default: 1.")
       .add("schedule",
-           choice(
-               value.schedule,
-               {{"1f1b", "One forward, one backward: few activations in memory."},
-                {"gpipe", "GPipe: all forward passes, then all backward passes."},
-                {"interleaved", "Interleaved 1F1B: several virtual stages a rank, smaller bubble."},
-                {"zero_bubble", "Zero bubble: weight gradients are deferred into the bubble."}}),
+           choice(value.schedule,
+                  {{"1f1b",
+                    "1F1B: alternates one forward and one backward pass, so that few activations "
+                    "are in memory."},
+                   {"gpipe", "GPipe: all forward passes, then all backward passes."},
+                   {"interleaved",
+                    "Interleaved 1F1B: several virtual stages per rank, for a smaller bubble."},
+                   {"zero_bubble", "Zero bubble: weight gradients are deferred into the bubble."}}),
            "Pipeline schedule: order of forward and backward micro-batches. Default: 1f1b.")
       .add("chunks", integer(value.chunks, from(2).to(kMostChunks)),
-           "Virtual stages of each rank, for the interleaved schedule. Default: 2.")
+           "Virtual stages per rank in the interleaved schedule. Default: 2.")
       .add("balance",
-           choice(value.balance, {{"parameters", "Equal numbers of parameters."},
-                                  {"time", "Equal compute time, measured when training begins."}}),
+           choice(
+               value.balance,
+               {{"parameters", "Gives each stage about the same number of parameters."},
+                {"time",
+                 "Gives each stage about the same compute time, measured when training begins."}}),
            "Criterion for balancing pipeline stages. Default: parameters.");
   return keys;
 }

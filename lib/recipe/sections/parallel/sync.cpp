@@ -20,7 +20,7 @@ std::int64_t steps_of(const Sync& sync) {
 TypePtr describe(OuterOptimizer& value) {
   auto keys = std::make_unique<Object>();
   keys->add("lr", number(value.lr, above(0).to(1000)),
-            "Outer learning rate. Default: 0.7. With 1 and no momentum the outer step is the mean "
+            "Outer learning rate. Default: 0.7. With 1, and momentum 0, the outer step is the mean "
             "of the replicas.")
       .add("momentum", number(value.momentum, from(0).below(1)),
            "Nesterov momentum of the outer optimizer. Default: 0.9.");
@@ -55,28 +55,32 @@ TypePtr describe(Sync& value) {
   auto keys = std::make_unique<Object>();
   keys->add(
           "name",
-          choice(
-              value.name,
-              {{"every_step", "Synchronous data parallelism: all-reduces gradients every step."},
-               {"periodic", "Local SGD: averages the weights every `steps` steps."},
-               {"diloco", "DiLoCo: an outer optimizer step on the averaged change of the weights."},
-               {"async", "Asynchronous averaging: each replica averages when it is ready."}}),
+          choice(value.name,
+                 {{"every_step", "Synchronous data parallelism: all-reduces gradients every step."},
+                  {"periodic", "Local SGD: averages the weights every `steps` steps."},
+                  {"diloco",
+                   "DiLoCo: every `steps` steps an outer optimizer applies the averaged change of "
+                   "the weights."},
+                  {"async",
+                   "Asynchronous averaging: each replica averages its weights every `steps` steps "
+                   "without waiting for the others."}}),
           "Synchronization method. Default: every_step.")
       .add("steps", integer(value.steps, from(0).to(kMostCount)),
            "Local steps between synchronizations. Default: 8, or 100 with DiLoCo.")
-      .add("outer", describe(value.outer), "Outer optimizer of DiLoCo: SGD with Nesterov momentum.")
+      .add("outer", describe(value.outer),
+           "Outer optimizer of DiLoCo: SGD with Nesterov momentum. Default: lr 0.7, momentum 0.9.")
       .add("fragments", integer(value.fragments, from(1).to(4096)),
            "Streaming DiLoCo: number of model fragments, each synchronized at its own steps. "
            "Default: 1.")
       .add("overlap", integer(value.overlap, from(0).to(kMostCount)),
-           "Streaming DiLoCo: local steps that overlap with the synchronization of a fragment. "
-           "Default: 0, replicas wait.")
+           "Streaming DiLoCo: number of local steps that continue during the synchronization of a "
+           "fragment. Default: 0, replicas wait.")
       .add("mix", number(value.mix, from(0).below(1)),
-           "With overlap: share of the replica's own weights when an outer step arrives. Default: "
-           "0.5.")
+           "Streaming DiLoCo with overlap: share of its own weights that a replica keeps when an "
+           "outer step arrives. Default: 0.5.")
       .add("staleness", integer(value.staleness, from(0).to(kMostCount)),
-           "Asynchronous mode: maximum synchronizations ahead of the slowest replica before a "
-           "replica waits. Default: 4.")
+           "Asynchronous averaging: number of synchronizations that a replica may be ahead of the "
+           "slowest one before it waits. Default: 4.")
       .set_short_for("name");
   return keys;
 }
