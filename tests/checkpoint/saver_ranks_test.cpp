@@ -169,7 +169,7 @@ TEST_CASE("what another rank says that it has written has to be there") {
   struct Row {
     std::string bytes, found;  // that it writes of 5
   };
-  for (const Row& row : {Row{"", "is not here, where 5 bytes were written"},
+  for (const Row& row : {Row{"", "does not exist on this node, and 5 bytes were written"},
                          Row{"abc", "has 3 bytes, and 5 were written"}}) {
     const test::TemporaryFolder run;
     std::string found;
@@ -229,7 +229,8 @@ TEST_CASE("a rank whose rank 0 is gone gives its share up, and says so") {
     saver.save(contents_of(4));
     saver.finish();
   });
-  CHECK(warned.find("a share of the checkpoint of step 4 was given up: rank 1: rank 0 ") !=
+  CHECK(warned.find(
+            "this rank's part of the checkpoint of step 4 was not written: rank 1: rank 0 ") !=
         std::string::npos);
 }
 
@@ -240,6 +241,7 @@ TEST_CASE("a save whose end nobody hears of is a save") {
     const Contents contents = contents_of(1);
     write(core::system_disk(), run.path, contents, &writers);
   });
-  CHECK(warned.find("the end of a save was not announced: is deaf") != std::string::npos);
+  CHECK(warned.find("the other ranks were not informed of the end of a save: is deaf") !=
+        std::string::npos);
   CHECK(steps_in_run(run.path) == "step-00000001 ");
 }

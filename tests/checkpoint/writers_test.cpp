@@ -125,7 +125,7 @@ TEST_CASE("a rank that shows itself no more is not waited for, and is named") {
       },
       short_one);
   CHECK(found ==
-        "rank 0: rank 2 has not shown itself for 1 s while a checkpoint was written\n  look at the "
+        "rank 0: rank 2 has not responded for 1 s while a checkpoint was written\n  look at the "
         "log of that rank");
 }
 

@@ -89,9 +89,9 @@ class Together(FolderTest):
             for second in (["pack", self.path("some"), self.out, "--name", "val"],
                            ["synth", self.out, "--name", "val", "--samples", 5, "--classes", 2]):
                 self.assertEqual(
-                    f"{self.out}: process {process.pid} is writing shards of other classes there\n"
-                    "  the shards of one folder share their classes: choose another folder, or "
-                    "give both commands one list with --classes\n", data(*second, code=65))
+                    f"{self.out}: process {process.pid} is writing shards with other classes there\n"
+                    "  all shards of a folder must have the same classes: choose another folder, or give both "
+                    "commands the same list with --classes\n", data(*second, code=65))
             self.assertEqual([], glob.glob(self.path("out", "*")))  # the loser left nothing
             process.kill()
             process.wait()
@@ -131,7 +131,7 @@ class Together(FolderTest):
         data("pack", self.path("all"), self.out)
         status, text = self.ended(process)
         self.assertEqual(2, status)
-        self.assertIn("out/train-000000.tar: is there already", text)
+        self.assertIn("out/train-000000.tar: exists already", text)
         self.check_labels()
 
 

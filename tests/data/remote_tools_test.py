@@ -183,7 +183,7 @@ class Read(RemoteTest):
         self.assertNotIn("sig=" + swift_server.SECRET, data("ls", "--json", *shards))
         text = data("ls", f"{url}/none.tar{secret}", code=65)
         self.assertIn("/none.tar?***: HTTP 404", text)
-        self.assertIn("a plain web server is only read",
+        self.assertIn("a plain web server is read-only",
                       data("synth", url + "/out", "--samples", 1, code=65))
 
     def test_repair_index_and_card_are_written_beside_the_shards(self):
@@ -243,7 +243,7 @@ class Write(RemoteTest):
         self.assertEqual(24, report["samples"])
         data("check", self.remote)
         text = data("pack", self.path("pictures"), self.remote, code=2)
-        self.assertIn("train-000000.tar: is there already", text)
+        self.assertIn("train-000000.tar: exists already", text)
         text = data("pack", self.path("pictures"), self.remote, "--overwrite", code=2)
         self.assertIn("nothing is removed from an object store", text)
         for name, command in (("split", ["--val", 0.25]), ("dedup", [])):
@@ -274,7 +274,7 @@ class Write(RemoteTest):
     def test_of_two_writers_one_wins(self):
         self.be_quicker("train-000000.tar", b"other")
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=2)
-        self.assertIn("train-000000.tar: was put there by another writer", text)
+        self.assertIn("train-000000.tar: was written by another command", text)
         self.assertEqual(b"other", self.stored("train-000000.tar"))
         self.assertNotIn(swift_server.SECRET, text)
 

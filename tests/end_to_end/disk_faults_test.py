@@ -25,7 +25,7 @@ FAULTS = [
 BESIDE = [
     ("unlink", "unlink", errno.EBUSY, ".removed.tmp", "EBUSY.*; it stays, and is removed"),
     ("unlink", "unlink", errno.EPERM, ".removed.tmp", "EPERM.*; it stays, and is removed"),
-    ("rename", "rename", errno.EIO, ".latest.tmp", "EIO.*; latest and best may be behind"),
+    ("rename", "rename", errno.EIO, ".latest.tmp", "EIO.*; latest and best may name older checkpoints"),
     ("symlink", "symlink", errno.EOPNOTSUPP, "latest",
      "EOPNOTSUPP.*; .* are files that hold the name"),
     ("link", "link", errno.ENOSYS, "lease.json", "ENOSYS.*; the lock is made with O_EXCL"),
@@ -97,7 +97,7 @@ class DiskFaultsTest(support.RunTestCase):
                     else:  # a run that stops may have begun the last one already
                         self.assertIn(steps, ([2, 6],) if goes_on else ([2], [2, 6]))
                     if status and goes_on:
-                        self.assertIn("training goes on without that checkpoint", said)
+                        self.assertIn("training continues without that checkpoint", said)
                     self.check_goes_on(name, path)
 
     def small(self, name, **more):
@@ -183,7 +183,7 @@ class DiskFaultsTest(support.RunTestCase):
             name = errno.errorcode[error]
             path = self.write(name, incremental=True)
             said = self.launch(path, FAULTY_SAVE=f"link {error} step-00000006.tmp {ALWAYS}")
-            self.assertRegex(said, f"cannot link .*{name}.*; what did not change is written again")
+            self.assertRegex(said, f"cannot link .*{name}.*; unchanged tensors are written again")
             self.assertEqual([0, 0, 0], [one["linked"] for one in support.records(
                 self.folder / name, "checkpoint")])
             self.check_goes_on(name, path)

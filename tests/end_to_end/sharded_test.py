@@ -205,8 +205,8 @@ class ShardedTest(support.RunTestCase):
         ranks, path = self.write("whole", (2, {"shard": 2, "shard_level": "gradients"}),
                                  offload={"parameters": True})
         err = self.run_scaletrain("recipe", "check", path, expect=2).stderr
-        self.assertIn("parts that lie in the host's memory are updated there", err)
-        self.assertIn("is for ranks that each have a part of the parameters", err)
+        self.assertIn("shards in host memory are updated there", err)
+        self.assertIn("is for sharded parameters", err)
         self.assertFalse((self.folder / "run").exists())
 
 

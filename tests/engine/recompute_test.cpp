@@ -334,7 +334,7 @@ TEST_CASE("units are chosen by their number or name, the last one never") {
         "/recompute/match: no unit is named \"layer.*\"\n"
         "  the model has: h.0, head");
   CHECK(error_of_units(kAll, {"script"}) ==
-        "/recompute: there is nothing to run again before the last unit\n"
+        "/recompute: there is no unit to recompute before the last one\n"
         "  leave it out");
 }
 

@@ -158,8 +158,8 @@ TEST_CASE("tokens at a URL are compared by the card there") {
       check(card_of("tokenizer.json 00")),
       (folder.file("tokenizer.json") + ": the weights are of the tokenizer tokenizer.json " + sum +
        ", and the training tokens of tokenizer.json 00 (https://host/folder/a.tokens.json)\n"
-       "  tokenize with the tokenizer of the weights; for embeddings that are to learn another "
-       "one, "
+       "  tokenize with the tokenizer of the weights; to train the embeddings for another "
+       "tokenizer, "
        "\"allow_other\": [\"tokenizer\"] in /model/weights")
           .c_str(),
       core::CheckpointError);

@@ -23,7 +23,7 @@ Parts hashes(int count) {
 
 }  // namespace
 
-TEST_CASE("numbers are different until one is there twice, in one part or in two") {
+TEST_CASE("numbers are different until one occurs twice, in one part or in two") {
   CHECK(all_different(Parts{}, 2));
   CHECK(all_different(Parts{{}, {7}}, 1));
   CHECK(!all_different(Parts{{7, 7}}, 4));

@@ -159,7 +159,7 @@ class Others(RecipeTestCase):
         self.assertEqual([(f"lr-{lr}", f"{self.folder}/there/lr-{lr}", f"{path} optimizer.lr={lr}")
                           for lr in ("0.1", "0.2")], found["runs"])
         self.assertEqual(before, sorted(self.folder.rglob("*")))
-        self.assertIn("is no KEY=[VALUES]", self.explain("sweep", path, "lr", expect=2))
+        self.assertIn("is not KEY=[VALUES]", self.explain("sweep", path, "lr", expect=2))
 
     def test_a_queue_names_its_runs(self):
         path = self.recipe()

@@ -146,8 +146,8 @@ TEST_CASE("a stop waits for others for so long only, and says what that may cost
   });
   CHECK(results[1].text.empty());
   CHECK(results[0].text ==
-        "warning: some replicas were not heard of within 0.06 s: what they learned last is not "
-        "there");
+        "warning: some replicas did not respond within 0.06 s: their progress since the last "
+        "synchronization is lost");
 }
 
 TEST_CASE(

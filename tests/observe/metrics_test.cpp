@@ -251,7 +251,7 @@ TEST_CASE("a file or folder that is removed meanwhile is warned about and begins
   writer.write(kEval);
   CHECK(lines_without_time(read_text(file)) == std::vector<std::string>{kEvalStart, kEvalStart});
   const std::string warning =
-      "warning: " + file.string() + ": was removed while it is written: it begins anew\n";
+      "warning: " + file.string() + ": was removed during the run: a new file is started\n";
   CHECK(captured.text() == warning + warning);
 }
 

@@ -295,7 +295,7 @@ TEST_CASE("a peer that is killed during backward stops the others within seconds
       }
     } catch (const core::StoppedError& error) {
       const bool named = error.found().starts_with(
-          "the exchange of gradients was not completed: a peer was lost or time was up (");
+          "the exchange of gradients was not completed: a peer was lost or the timeout expired (");
       return named ? "stopped" : error.what();
     }
     return "completed";

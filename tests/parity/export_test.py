@@ -236,7 +236,7 @@ class ExportTest(unittest.TestCase):
                 ("torchvision", [], "torchvision has no mlp with these tensors"),
                 ("huggingface", [], "transformers has no mlp with these tensors"),
                 ("onnx", [], "--to"),
-                ("timm", ["--dtype", "int8"], "timm loads no whole numbers with scales")]:
+                ("timm", ["--dtype", "int8"], "timm cannot load int8 weights with scales")]:
             self.assertIn(message, run("export", mlp.folder / "run", out, "--to", to, *flags, status=2))
         self.assertIn("absent", run("export", self.folder / "absent", out, "--to", "pt", status=65))
         self.assertFalse(out.exists())
@@ -244,7 +244,7 @@ class ExportTest(unittest.TestCase):
         checkpoint_support.write_checkpoint(
             self.folder / "large", checkpoint_support.state_of(3, epoch=0, step_in_epoch=3),
             (mlp.folder / "recipe.json").read_text(), model=safetensors.torch.save(state))
-        self.assertIn("which F16 does not reach", run(
+        self.assertIn("which is outside the range of F16", run(
             "export", self.folder / "large", out, "--to", "pt", "--dtype", "fp16", status=65))
         self.assertFalse(out.exists())
         kept = mlp.export("pt")

@@ -197,7 +197,7 @@ class PtTest(unittest.TestCase):
         self.assertIn("torch.save(torch.load(FILE, weights_only=True), FILE)", error)
         with open(self.path("b.pt"), "wb") as file:
             pickle.dump({"a": 1}, file, protocol=4)
-        self.assertIn("is no file of torch.save",
+        self.assertIn("is not a file of torch.save",
                       self.run_program("read", self.path("b.pt"), self.path("out"), status=65))
         torch.jit.script(torch.nn.Linear(2, 2)).save(self.path("c.pt"))
         self.assertIn("TorchScript",

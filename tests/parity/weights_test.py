@@ -166,7 +166,7 @@ class WeightsTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertRegex(
                     self.refused(name, options, self.path(name)),
-                    r"config.json: says 4 attention heads \(/\w+\), and the model has 2\n"
+                    r"config.json: has 4 attention heads (/\w+), and the model has 2\n"
                     "  set /model/heads to 4")
 
     def test_a_config_of_another_computation_is_refused_with_what_to_write(self):
@@ -211,7 +211,7 @@ class WeightsTest(unittest.TestCase):
         self.assertTrue(torch.equal(ours["wpe.weight"],
                                     peer.state_dict()["transformer.wpe.weight"][:8]))
         self.assertEqual({"wpe.weight": "the first 8 of 16 positions"}, report["adapted"])
-        self.assertIn("has 16 positions (wpe.weight), and the model 32\n  set /model/positions to "
+        self.assertIn("has 16 positions (wpe.weight), and the model has 32\n  set /model/positions to "
                       "16 or less",
                       self.refused("gpt2", {**SMALL_GPT2, "positions": 32}, self.path("gpt2")))
 

@@ -276,7 +276,7 @@ TEST_CASE("extends of itself, of nothing and of a number are told") {
   (void)folder.write("b.json", "{\"extends\": \"./a.json\"}");
   CHECK(load_error_of(file) == (folder.path / "b.json").string() +
                                    ":1: /extends: \"./a.json\" extends this file in turn\n"
-                                   "  break the circle");
+                                   "  remove one of the extends");
   (void)folder.write("a.json", "{\"extends\": 3}");
   CHECK(load_error_of(file) ==
         place + ":1: /extends: 3 is not a text\n  use a path relative to this file");
@@ -324,13 +324,13 @@ TEST_CASE("texts are refused when empty, with control characters, or remote") {
   CHECK(error_of(minimal_recipe("\"output\": \"a\\u0000b\"")) ==
         "r.json:6: /output: \"a\\u0000b\" has control characters\n  use a path");
   CHECK(error_of(minimal_recipe("\"output\": \"s3://b/k\"")) ==
-        "r.json:6: /output: \"s3://b/k\" is remote, which this cannot be\n  use a path");
+        "r.json:6: /output: \"s3://b/k\" is remote, and a local path is needed here\n  use a path");
   CHECK(error_of(minimal_recipe("\"name\": \"a b\"")) ==
         "r.json:6: /name: \"a b\" cannot be a run's name\n  use at most 100 letters, digits, '.', "
         "'_' and '-', not '.' or '-' first");
 }
 
-TEST_CASE("a path that is no regular file of sensible size is refused at once") {
+TEST_CASE("a path that is not a regular file of sensible size is refused at once") {
   const test::TemporaryFolder folder;
   const std::string no_file = ": is not a regular file\n  name a file, not a folder or a device";
   CHECK(load_error_of(folder.path) == folder.path.string() + no_file);

@@ -75,7 +75,7 @@ TEST_CASE("what is cut, damaged or not compressed is told") {
   for (const std::string& other : {std::string("plain text"), std::string(20000, '\0')}) {
     CHECK(fault_of(other) ==
           "65 a.tar: is neither gzip nor zstd\n"
-          "  name a tar that is not compressed .tar; otherwise copy it again");
+          "  use the extension .tar for an uncompressed tar; otherwise copy the file again");
   }
   CHECK(fault_of("").starts_with("65 a.tar: "));
 }

@@ -102,8 +102,8 @@ TEST_CASE("several ranks need a port and a host to meet at") {
   {
     const Environment environment(worker_variables(env));
     CHECK(message() ==
-          "MASTER_PORT: is 0, and several ranks need one port to meet at\n"
-          "  give all ranks the same port from 1 to 65535, 29500");
+          "MASTER_PORT: is 0, and several ranks need the same port for the rendezvous\n"
+          "  give all ranks the same port from 1 to 65535, such as 29500");
   }
   env.master_port = 1;
   for (const char* const host : {"[::1]", " ", "a b", "a/b", "a\n"}) {

@@ -303,11 +303,11 @@ TEST_CASE(
 
 TEST_CASE("ranks that cannot hold the experts together are refused with numbers that can") {
   CHECK(refusal(6, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 1, .expert = 4}) ==
-        "/parallel/expert: 4 ranks cannot hold the experts together, of 6 that train on other "
-        "samples\n  use one of: 1, 2, 3, 6");
+        "/parallel/expert: an expert-parallel size of 4 does not fit 6 data-parallel ranks\n  use "
+        "one of: 1, 2, 3, 6");
   CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 2}) ==
-        "/parallel/expert: 2 ranks cannot hold the experts together, of 8 that train on other "
-        "samples in replicas of \"shard\": 4\n  use one of: 1, 4, 8");
+        "/parallel/expert: an expert-parallel size of 2 does not fit 8 data-parallel ranks in "
+        "replicas of \"shard\": 4\n  use one of: 1, 4, 8");
   CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 8}).empty());
 }
 

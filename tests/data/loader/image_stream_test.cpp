@@ -97,7 +97,7 @@ TEST_CASE("samples with any number of classes have a flag for each class") {
   CHECK(message_of([&] {
           train_images(open_dataset(source, ""), options, {.per_device = 2}, *pool);
         }) == path +
-                  ": 1.cls: is a list of classes, in a source that is to be balanced by class\n"
+                  ": 1.cls: is a list of classes, and its source is balanced by class\n"
                   "  leave out \"balanced\"");
 }
 
@@ -339,7 +339,7 @@ TEST_CASE("ranks that do not divide the lanes are told") {
   } catch (const core::RecipeError& error) {
     CHECK(std::string(error.what()) ==
           "/data/lanes: 4 is not a multiple of the 3 ranks\n"
-          "  change one of them; another number of lanes is another order");
+          "  change one of them; another number of lanes changes the data order");
   }
 }
 

@@ -80,8 +80,8 @@ TEST_CASE("a damaged checkpoint of a run is reported and the one before is taken
   damage_model(first);
   CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(run.path, ignore); }) ==
         run.path.string() +
-            ": has 2 checkpoints, and none of them is whole\n  start afresh in another /output, or "
-            "bring a checkpoint back from a copy");
+            ": has 2 checkpoints, and none of them is complete\n  start a new run in another "
+            "/output, or restore a checkpoint from a copy");
 }
 
 TEST_CASE("one that makes no sense is passed over too, and one that cannot be read is not") {

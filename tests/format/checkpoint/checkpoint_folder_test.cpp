@@ -19,7 +19,7 @@ using test::message_of;
 namespace {
 
 constexpr const char* kVerifyRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 fs::path publish(const fs::path& run, std::int64_t step, const std::string& text = "weights",
                  core::Disk& disk = core::system_disk()) {

@@ -17,7 +17,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr const char* kPieceRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 // [4, 3] of F32: two rows, and the other two in ranges of 4 and 2 elements.
 PieceTables sound_tables() {

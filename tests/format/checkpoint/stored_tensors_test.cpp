@@ -16,7 +16,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr const char* kStoredRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 // A checkpoint with one tensor "w" of I32, whose elements are their numbers.
 fs::path publish_numbers(const fs::path& run, std::int64_t step, const test::Shape& shape,

@@ -109,7 +109,7 @@ TEST_CASE("a tar sorted by extension is refused for its keys, not taken for half
 TEST_CASE("a repeated member is refused") {
   CHECK(samples_error(tar_member("1.png", "p") + tar_member("1.PNG", "p") +
                       tar_member("1.cls", "1")) ==
-        "a.tar: 1.PNG: is there twice\n  names in a shard must differ: write it again");
+        "a.tar: 1.PNG: occurs twice\n  names in a shard must be unique: write the shard again");
 }
 
 TEST_CASE("a git-lfs pointer in place of a label is named") {

@@ -41,7 +41,7 @@ TEST_CASE("a batch or lanes that do not go into the ranks are refused") {
   CHECK(refusal(recipe_with(global), 4).empty());  // lanes belong to the streamed order alone
   CHECK(refusal(recipe_with(global, "streamed"), 4) ==
         "/data/lanes: 6 is not a multiple of the 4 ranks\n"
-        "  change one of them; another number of lanes is another order");
+        "  change one of them; another number of lanes changes the data order");
   CHECK(refusal(recipe_with(global, "streamed"), 2).empty());
 }
 

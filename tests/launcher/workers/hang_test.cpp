@@ -21,7 +21,7 @@ RankView view(int rank, core::Phase phase, std::int64_t collectives, double sile
 
 std::optional<BeatCollective> all_reduce(std::int64_t number) {
   if (number > 812) return std::nullopt;
-  return BeatCollective{.kind = "all-reduce", .name = "vote", .step = 120};
+  return BeatCollective{.kind = "all-reduce", .name = "step consensus", .step = 120};
 }
 
 std::string told(const RankView& behind, bool alone = false) {
@@ -76,12 +76,13 @@ TEST_CASE("a rank that others have overtaken waits for nobody, whatever its phas
   RankView overtaken = view(1, core::Phase::kCollective, 811, 2.1);
   overtaken.others_ahead = true;
   CHECK(hung(overtaken, 0));
-  CHECK(told(overtaken) == "rank 1 on host b never arrived at all-reduce 812 of step 120 (vote)");
+  CHECK(told(overtaken) ==
+        "rank 1 on host b never arrived at all-reduce 812 of step 120 (step consensus)");
 }
 
 TEST_CASE("the verdict names what the rank did not reach") {
   CHECK(told(view(5, core::Phase::kData, 811, 9)) ==
-        "rank 5 on host b never arrived at all-reduce 812 of step 120 (vote)");
+        "rank 5 on host b never arrived at all-reduce 812 of step 120 (step consensus)");
   CHECK(told(view(5, core::Phase::kData, 900, 9)) ==
         "rank 5 on host b never arrived at collective 901 of step 120");
   CHECK(told(view(5, core::Phase::kStarting, 0, 9)) == "rank 5 on host b never joined");

@@ -28,7 +28,7 @@ TEST_CASE("the rank that stands still is the verdict, not the one that waits for
   hangs.begin_step(7);
   hangs.enter(scaletrain::core::Phase::kData);
   waits.begin_step(7);
-  waits.name_next("vote");
+  waits.name_next("step consensus");
   waits.enter_collective("all-reduce");
   CHECK_FALSE(watch.judge(watch.look(two())).has_value());
   std::this_thread::sleep_for(150ms);
@@ -36,8 +36,8 @@ TEST_CASE("the rank that stands still is the verdict, not the one that waits for
   CHECK(hang.rank == 5);
   CHECK(hang.local_rank == 1);
   CHECK(hang.step == 7);
-  CHECK(hang.what ==
-        "rank 5 on host " + host_name() + " never arrived at all-reduce 1 of step 7 (vote)");
+  CHECK(hang.what == "rank 5 on host " + host_name() +
+                         " never arrived at all-reduce 1 of step 7 (step consensus)");
   REQUIRE(hang.lines.size() == 2);
   CHECK(hang.lines[0].find("rank 5, pid ") == 0);
   CHECK(hang.lines[0].find("in data, step 7, 0 collectives entered; ") != std::string::npos);

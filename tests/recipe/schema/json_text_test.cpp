@@ -87,7 +87,7 @@ TEST_CASE("a byte order mark is allowed and does not move the lines") {
 
 TEST_CASE("a name twice in one object is told with both lines") {
   CHECK(parse_error("{\"a\": 1,\n\"b\": 2,\n\"a\": 3}") ==
-        "r.json:3: \"a\" stands twice in one object, first on line 1\n  keep one of them");
+        "r.json:3: \"a\" occurs twice in one object, first on line 1\n  keep one of them");
 }
 
 TEST_CASE("numbers beyond 64 bits are refused, not rounded") {

@@ -383,8 +383,8 @@ TEST_CASE("a task whose samples are no sequences is refused") {
       share_sequences(mesh, *task::make_task(recipe, at::kCPU));
     } catch (const core::RecipeError& error) {
       const std::string said = error.what();
-      return said == "/task: image_classification has no sequences of tokens that ranks could "
-                     "share\n  leave out /parallel/context"
+      return said == "/task: image_classification has no token sequences that context-parallel "
+                     "ranks could divide\n  leave out /parallel/context"
                  ? ""
                  : said;
     }

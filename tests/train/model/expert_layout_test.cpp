@@ -272,7 +272,7 @@ TEST_CASE("a rank that is lost on the way to the experts ends the others within 
         });
     for (int rank = 0; rank < 3; ++rank) {
       CHECK(results[rank].text.starts_with(fmt::format(
-          "rank {}: collective \"how many tokens experts get\" was not completed: a peer was lost",
+          "rank {}: collective \"token counts of the experts\" was not completed: a peer was lost",
           rank)));
       CHECK(results[rank].status == 75);
       CHECK(results[rank].seconds < 10);

@@ -342,8 +342,8 @@ TEST_CASE("a model without a plan is refused") {
          return said;
        })) {
     CHECK(result.text ==
-          "/parallel/tensor: mlp does not say how its layers can be cut\n"
-          "  use another model, as gpt2, llama or vit_base, or leave it out");
+          "/parallel/tensor: mlp has no tensor-parallel plan\n"
+          "  use another model, such as gpt2, llama or vit_base, or leave out /parallel/tensor");
   }
 }
 
