@@ -176,8 +176,8 @@ TEST_CASE("a rank that counts nothing has the norm of the others") {
   for (const auto& result : results) CHECK(result.text == "36");
 }
 
-// A data coordinate has the dropout of its blocks, whoever computes it.
-TEST_CASE("ranks with the same data coordinate draw the same, others do not") {
+// A data-parallel rank has the dropout of its blocks, whoever computes it.
+TEST_CASE("ranks with the same data-parallel rank draw the same, others do not") {
   const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, std::chrono::seconds(30));
     dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));

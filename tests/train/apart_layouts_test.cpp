@@ -41,7 +41,7 @@ TEST_CASE("replicas of several ranks save the bits of collectives, and so does a
   check_bits(rounded, {"shard", R"({"shard": 2})", 4, 2});
 }
 
-TEST_CASE("statistics of each data coordinate are those of collectives") {
+TEST_CASE("statistics of each data-parallel rank are those of collectives") {
   const RareRuns runs({kApartSync, R"(optimizer={"name": "sgd", "lr": 0.05})"},
                       testing::kRareImages);
   const std::vector<RareLayout> layouts{{"shard", R"({"shard": 2})", 4, 2},

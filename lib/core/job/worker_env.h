@@ -36,7 +36,7 @@ struct WorkerEnv {
   std::string replicas;            // SCALETRAIN_REPLICAS (lib/replica/peer.h)
   std::optional<int> secret_fd;    // SCALETRAIN_SECRET_FD: a file in memory with the job's secret
   double grace_s = 0;              // SCALETRAIN_GRACE: from a stop to a kill; 0: not known
-  std::string resume_command;      // SCALETRAIN_RESUME: what a person types to go on
+  std::string resume_command;      // SCALETRAIN_RESUME: the command that resumes the run
   int attempt = 0;                 // SCALETRAIN_ATTEMPT: number of the attempt in the run's folder
 };
 

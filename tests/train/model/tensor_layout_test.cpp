@@ -167,7 +167,7 @@ std::string compare(OnMesh& part, OnMesh& whole, double own_loss, double whole_l
   return wrong;
 }
 
-// The examples of one data coordinate.
+// The examples of one data-parallel rank.
 std::vector<task::Example> examples_of(const recipe::Recipe& recipe, int reader) {
   recipe::Recipe read = recipe;
   return {testing::example_of(read, 2, static_cast<std::uint64_t>(10 + reader))};

@@ -91,7 +91,7 @@ TEST_CASE("of replicas that are apart the ranks of each look at all of a held-ou
   }
 }
 
-TEST_CASE("ranks with the same data coordinate read the same blocks") {
+TEST_CASE("ranks with the same data-parallel rank read the same blocks") {
   const testing::TinyRun tiny;
   const core::MeshPlan plan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2});
   const std::string first = opened(tiny.recipe(), at(2, 1), 0);
