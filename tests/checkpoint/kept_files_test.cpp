@@ -185,7 +185,7 @@ TEST_CASE("one step may be saved twice, and one that is there may be another run
   check_holds(process.path(5), contents_at(5));
 }
 
-TEST_CASE("where nothing can be linked all is written, with one warning") {
+TEST_CASE("without hard links all tensors are written, with one warning") {
   const test::TemporaryFolder run;
   NoLinks disk;
   Process process{.run = run.path, .disk = disk};

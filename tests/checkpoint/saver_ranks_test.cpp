@@ -234,7 +234,7 @@ TEST_CASE("a rank whose rank 0 is gone gives its share up, and says so") {
         std::string::npos);
 }
 
-TEST_CASE("a save whose end nobody hears of is a save") {
+TEST_CASE("a save is complete even if its end could not be announced to the other ranks") {
   const test::TemporaryFolder run;
   Writers writers(std::make_shared<DeafBoard>(), 0, 1);
   const std::string warned = test::warnings_of([&] {

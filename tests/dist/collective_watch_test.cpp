@@ -127,7 +127,7 @@ TEST_CASE("a work whose caller has waited for it is let go at once, not with the
   CHECK(on_host.phase() != core::Phase::kCollective);
 }
 
-TEST_CASE("who asks to hear of collectives gets the kind and the name of each as it is entered") {
+TEST_CASE("a listener for collectives gets the kind and name of each when it is entered") {
   std::string heard;
   CollectiveWatch watch(
       {.leave = [](const std::exception_ptr&) {},
@@ -140,7 +140,7 @@ TEST_CASE("who asks to hear of collectives gets the kind and the name of each as
   CHECK(heard == "connect shards; all-reduce gradients; ");
 }
 
-TEST_CASE("a work that failed aborts the communicator, once, and its cause is told") {
+TEST_CASE("a work that failed aborts the communicator, once, and its cause is reported") {
   Watching w;
   const auto work = w.start(), behind = w.start();
   work->fail("remote process exited or there was a network error");

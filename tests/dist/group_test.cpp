@@ -326,7 +326,7 @@ TEST_CASE("after a failed collective nothing is handed over, of earlier ones nei
   CHECK(results[0].text == "true true");
 }
 
-TEST_CASE("a stop that one rank reports is heard by the others, who wait for nobody") {
+TEST_CASE("a stop that one rank reports reaches the others, which do not wait") {
   dist::Group alone({}, at::kCPU, kTimeout);
   CHECK_FALSE(alone.stop_was_heard(false));
   CHECK(alone.stop_was_heard(true));

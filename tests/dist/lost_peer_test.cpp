@@ -10,7 +10,7 @@
 
 namespace scaletrain::dist {
 
-TEST_CASE("a lost peer is told by rank, by what was not done, and by the first line of the cause") {
+TEST_CASE("a lost peer is reported with rank, collective and the first line of the cause") {
   CHECK_THROWS_WITH_AS(
       throw_lost(3, "the gradients were", std::runtime_error("[pair.cc:1] reset by peer\nstack")),
       "rank 3: the gradients were not completed: a peer was lost or the timeout expired (reset by "
@@ -19,7 +19,7 @@ TEST_CASE("a lost peer is told by rank, by what was not done, and by the first l
       core::StoppedError);
 }
 
-TEST_CASE("memory that ran out is told as that, with all lines of the cause") {
+TEST_CASE("out of memory is reported as such, with all lines of the cause") {
   CHECK_THROWS_WITH_AS(
       throw_lost(0, "connect was",
                  std::runtime_error("NCCL error\nCuda failure 2 'out of memory'")),

@@ -150,7 +150,7 @@ TEST_CASE(
   CHECK(results[7].text == "3/4 11110000 3/4 11110000 1/2 10001000 ");
 }
 
-TEST_CASE("of replicas of one rank, or that cut what they have, the views are those of axes") {
+TEST_CASE("replicas of one rank and sharded replicas have the process groups of the mesh axes") {
   const auto results = run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
     std::string text;

@@ -281,7 +281,7 @@ TEST_CASE("what ran again goes as backward uses it") {
   CHECK(kept() == 0);
 }
 
-TEST_CASE("a second run that was broken off begins anew") {
+TEST_CASE("a recomputation that was interrupted starts again") {
   bool breaks = true;
   const at::Tensor input = at::ones({3}).requires_grad_(), twin = at::ones({3}).requires_grad_();
   const at::Tensor sum = run_for_recompute(

@@ -68,7 +68,7 @@ TEST_CASE("a number that was written in fp32 is the same") {
   CHECK(of_config(R"(, "model_type": "llama", "rms_norm_eps": 9.999999747378752e-06)").empty());
 }
 
-TEST_CASE("of another kind of model nothing is compared, and of no file neither") {
+TEST_CASE("nothing is compared for another kind of model or without a file") {
   CHECK(of_config(R"(, "rope_theta": 5e5)").empty());
   CHECK(of_config(R"(, "model_type": "mistral", "rope_theta": 5e5)").empty());
   CHECK(of_config(R"(, "model_type": 1)").empty());

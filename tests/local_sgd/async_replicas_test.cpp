@@ -60,7 +60,7 @@ TEST_CASE("async replicas that wait for each other at each exchange have the mea
   }
 }
 
-TEST_CASE("where rank 0 stops, async replicas give what they have and hear that they shall stop") {
+TEST_CASE("when rank 0 stops, async replicas send their progress and are asked to stop") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.sync = {.name = "async", .steps = 4, .staleness = 1}},
                    /*decoupled=*/true);

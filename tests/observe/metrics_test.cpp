@@ -236,7 +236,7 @@ TEST_CASE("a writer that writes nothing leaves a torn line as it is") {
   CHECK(read_text(file) == "{\"event\"");
 }
 
-TEST_CASE("a file or folder that is removed meanwhile is warned about and begins anew") {
+TEST_CASE("a file or folder that is removed meanwhile is warned about and starts again") {
   const CapturedStderr captured;
   const test::TemporaryFolder folder;
   const auto file = folder.path / "run" / "metrics.jsonl";

@@ -57,7 +57,7 @@ double largest_error(const std::vector<at::Tensor>& parameters, int world_size) 
   return error;
 }
 
-TEST_CASE("of ranks that hold a model in parts the first one counts what all of them have") {
+TEST_CASE("replicated tensors are counted by the first rank of a model-parallel group") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     at::set_num_threads(1);
     const auto parameters = make_parameters();

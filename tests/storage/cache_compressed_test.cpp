@@ -68,7 +68,7 @@ TEST_CASE("entries stay within the limit though no size is known before") {
   }
 }
 
-TEST_CASE("one that does not fit, is damaged or is replaced is told, and nothing stays of it") {
+TEST_CASE("one that does not fit, is damaged or is replaced is reported, and nothing stays of it") {
   const UnpackFixture f;
   const std::string bomb =
       f.folder.write("bomb.tar.gz", packed(std::string(64 * kMiB, '\0'), ARCHIVE_FILTER_GZIP));

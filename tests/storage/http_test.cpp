@@ -147,7 +147,7 @@ TEST_CASE("a stalled transfer ends, and is tried again") {
   CHECK(read_text(*site.open(), 0, 10) == kObject);
 }
 
-TEST_CASE("401, 403 and 404 are told at once and without the secret parts of the URL") {
+TEST_CASE("401, 403 and 404 are reported at once and without the secret parts of the URL") {
   const auto error_of = [](const std::string& status) {
     const Site site([&status](const SeenRequest&) { return http_answer(status, "", ""); });
     const std::string text =

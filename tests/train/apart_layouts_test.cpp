@@ -81,7 +81,8 @@ TEST_CASE("with one of its ranks a replica is lost, and the others are saved and
   }
 }
 
-TEST_CASE("where one rank hears of a stop all replicas exchange at one step, and that is saved") {
+TEST_CASE(
+    "a stop on one rank makes all decoupled replicas synchronize at one step, which is saved") {
   for (const RareLayout& layout : every_second(pairs(), 0)) {
     const bool is_shard = layout.name == std::string("shard");
     // The first two are of rank 0's replica, the last of another one's last stage.

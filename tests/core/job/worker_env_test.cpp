@@ -96,7 +96,7 @@ TEST_CASE("a rank outside the world is refused") {
   CHECK(message() == "RANK: is \"2\"\n  an integer from 0 to 1 is needed");
 }
 
-TEST_CASE("several ranks need a port and a host to meet at") {
+TEST_CASE("several ranks need a host and a port for the rendezvous") {
   WorkerEnv env;
   env.world_size = 2;
   {

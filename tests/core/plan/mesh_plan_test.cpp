@@ -221,7 +221,7 @@ TEST_CASE("axes are named as in a recipe") {
   CHECK(names == "pipeline replica shard context tensor ");
 }
 
-TEST_CASE("experts lie on neighbouring data-parallel ranks, and a copy of the model on those") {
+TEST_CASE("expert-parallel groups are neighbouring data-parallel ranks and form the model copies") {
   // rank = replica * 2 + shard
   const MeshPlan plan(8, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1, .expert = 4});
   CHECK(plan.experts() == 4);
@@ -259,7 +259,8 @@ TEST_CASE("experts lie on neighbouring data-parallel ranks, and a copy of the mo
 }
 
 TEST_CASE(
-    "a copy of the model is a block of data-parallel ranks, of which each place has its fellows") {
+    "a model copy is a block of data-parallel ranks, and each place has a group across the "
+    "copies") {
   struct CopyCase {
     int ranks;
     MeshSizes sizes;

@@ -37,7 +37,7 @@ TEST_CASE("classes and files are numbered by their names, bytewise sorted") {
   CHECK(dataset->label_place(1, sample) == folder.file("dog"));
 }
 
-TEST_CASE("a folder without classes or images, or with folders too deep, is told") {
+TEST_CASE("a folder without classes or images, or with folders too deep, is reported") {
   const TemporaryFolder folder;
   const std::string path = folder.path.string();
   const auto error_of = [&] { return message_of([&] { open_folder(path); }); };

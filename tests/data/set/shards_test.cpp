@@ -86,7 +86,7 @@ TEST_CASE("classes are those of classes.json beside the shards") {
   }
 }
 
-TEST_CASE("a missing, truncated or empty set of shards is told when it is opened") {
+TEST_CASE("a missing, truncated or empty set of shards is reported when it is opened") {
   const TemporaryFolder folder;
   const std::string sound = folder.write("a.tar", grey_shard(0, 3)), absent = folder.file("b.tar");
   CHECK(open_error({sound, absent}) ==
@@ -101,7 +101,7 @@ TEST_CASE("a missing, truncated or empty set of shards is told when it is opened
         empty + ": no sample in 1 shard\n  check the shards that the recipe names");
 }
 
-TEST_CASE("a shard that is changed while it is read is told") {
+TEST_CASE("a shard that is changed while it is read is reported") {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.tar", grey_shard(0, 3));
   const auto unread = open_shards({path}, "");

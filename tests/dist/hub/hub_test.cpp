@@ -88,7 +88,7 @@ TEST_CASE("ranks talk to the hub, one is killed, and the others hear of it") {
   CHECK(results[2].status == 128 + SIGKILL);
 }
 
-TEST_CASE("strangers are not heard, nor is a rank twice") {
+TEST_CASE("unknown clients and a rank's second connection are refused") {
   const auto results = run_ranks({.world_size = 1}, [](const core::WorkerEnv&) {
     const Hub hub(2, std::make_unique<EchoRules>());
     const std::string address = hub.address("127.0.0.1");

@@ -60,7 +60,7 @@ TEST_CASE("a manifest of a newer format names its program") {
             "program, or a newer one");
 }
 
-TEST_CASE("a changed manifest is told by its checksum") {
+TEST_CASE("a changed manifest is detected by its checksum") {
   const test::TemporaryFolder folder;
   const std::string text = render_manifest(kManifest);
   const auto sum_of = [](const std::string& sealed) {

@@ -144,7 +144,7 @@ TEST_CASE("what a killed save left under the names that a save uses is not in it
   CHECK(core::names_in(checkpoints) == std::vector<std::string>{"step-00000001"});
 }
 
-TEST_CASE("too little free space is told before anything is written") {
+TEST_CASE("too little free space is reported before anything is written") {
   const test::TemporaryFolder run;
   test::CrashDisk disk(run.path);
   disk.free = 1199;

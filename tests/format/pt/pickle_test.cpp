@@ -208,7 +208,7 @@ TEST_CASE("what would run is refused by its name") {
         "refuses to run torch._utils.x._rebuild_tensor_v2 at byte 2");
 }
 
-TEST_CASE("an opcode that is not read is refused by its name") {
+TEST_CASE("an unsupported pickle opcode is refused by its name") {
   struct Case {
     int opcode;
     std::string name;

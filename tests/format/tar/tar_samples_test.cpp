@@ -144,7 +144,7 @@ TEST_CASE("excluded keys are passed over, whatever is wrong with them") {
   CHECK(samples_of(tar_member("a.png", "p") + good, {"a", "b"}) == "1=3 ");
 }
 
-TEST_CASE("keys are told apart when there are many") {
+TEST_CASE("many keys are distinguished") {
   std::string members;
   for (int i = 0; i < 3000; ++i) {  // above the first size of the table of keys
     members +=

@@ -56,7 +56,7 @@ TEST_CASE("a .bin is nothing but numbers, or llm.c's header and numbers") {
         std::vector<TokenRun>{{1024, 7, 4}});
 }
 
-TEST_CASE("a .bin that is cut or of another version is told with the byte") {
+TEST_CASE("a .bin that is cut or of another version is reported with the byte") {
   CHECK(error_of_file("a.bin", std::string(21, 'x'), 4) ==
         "a.bin: byte 20: ends inside a token\n"
         "  a token is 4 bytes: the file is truncated, or of another type");

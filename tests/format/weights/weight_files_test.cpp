@@ -101,7 +101,7 @@ TEST_CASE("an index names files beside it") {
   }
 }
 
-TEST_CASE("of a run the model of its newest whole checkpoint is taken") {
+TEST_CASE("the path of a run means the model of its newest complete checkpoint") {
   const test::TemporaryFolder folder;
   test::publish_sensible(folder.path / "run", 3);
   const auto newest = test::publish_sensible(folder.path / "run", 5);

@@ -21,7 +21,7 @@ Cluster running_nodes(int nodes) {
   return cluster;
 }
 
-TEST_CASE("the most nodes meet at once, fewer after the last call") {
+TEST_CASE("a round starts at once with the most nodes, with fewer after the last call") {
   for (const int nodes : {2, 3, 4}) {
     CAPTURE(nodes);
     Cluster cluster(elastic_terms(2, 4));
@@ -57,7 +57,7 @@ TEST_CASE("a job runs on as many nodes as fit it") {
   CHECK(cluster.leader->state().nodes == 2);
 }
 
-TEST_CASE("a node that comes late makes the others meet again") {
+TEST_CASE("a node that joins late makes the others re-form") {
   Cluster cluster = running_nodes(2);
   cluster.join("late");
   cluster.run(milliseconds(2500));
@@ -70,7 +70,7 @@ TEST_CASE("a node that comes late makes the others meet again") {
   CHECK(cluster.leader->state().restart == 0);
 }
 
-TEST_CASE("a node that is lost makes the others meet again, which is no restart") {
+TEST_CASE("a lost node makes the others re-form, which does not count as a restart") {
   Cluster cluster = running_nodes(4);
   cluster.agents[2]->frozen = true;
   cluster.run(milliseconds(11'000));
@@ -99,7 +99,7 @@ TEST_CASE("a node that cannot take part for a reason that stays ends the job") {
   CHECK(verdict.code == 2);
 }
 
-TEST_CASE("of two halves the one with the store goes on, a smaller part does not") {
+TEST_CASE("the half with the store continues, a smaller part of the nodes does not") {
   for (const int lost : {1, 2, 3}) {
     CAPTURE(lost);
     Cluster cluster(elastic_terms(1, 4));
@@ -136,7 +136,7 @@ TEST_CASE("a leader that takes over waits for more than half of the last round")
   CHECK(cluster.leader->state().generation == 2);
 }
 
-TEST_CASE("those who are left of a round go on without another last call") {
+TEST_CASE("the remaining nodes of a round continue without another last call") {
   Cluster cluster = running_nodes(3);
   cluster.agents[2]->frozen = true;
   cluster.run(milliseconds(11'000));

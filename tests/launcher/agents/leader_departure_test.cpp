@@ -59,7 +59,8 @@ TEST_CASE("a run that is done is not started again, whatever becomes of a launch
   CHECK(verdict_on(false, Outcome::kFailed, failure_of_rank(0, 65)).code == 65);
 }
 
-TEST_CASE("Ctrl-C at one launcher before all have met ends the job for those who came") {
+TEST_CASE(
+    "Ctrl-C at one launcher before all nodes have joined ends the job for those that have joined") {
   for (const std::size_t who : {0U, 1U}) {
     CAPTURE(who);
     Cluster cluster(fixed_terms(3));
@@ -76,7 +77,8 @@ TEST_CASE("Ctrl-C at one launcher before all have met ends the job for those who
   }
 }
 
-TEST_CASE("SIGTERM at one launcher before all have met is that one's, unless it leads") {
+TEST_CASE(
+    "SIGTERM at one launcher before all nodes have joined ends only that one, unless it leads") {
   Cluster cluster(fixed_terms(2));
   cluster.lead("a0");
   cluster.run(milliseconds(300));

@@ -238,7 +238,7 @@ TEST_CASE("the job is silent for as long as all nodes are whose workers run") {
   CHECK(heard() == milliseconds(8000));
 }
 
-TEST_CASE("nobody is lost because this machine stood still") {
+TEST_CASE("no node is declared lost after a suspension of the leader's machine") {
   Cluster cluster = running(2);
   cluster.now += std::chrono::minutes(5);
   cluster.run(milliseconds(3000));

@@ -48,7 +48,7 @@ TEST_CASE("several nodes: ranks follow the node, the port is torchrun's") {
   CHECK(env.master_addr == "node0");
 }
 
-TEST_CASE("torchrun's N:N is N; a range needs places to meet") {
+TEST_CASE("torchrun's N:N is N; a range needs rendezvous endpoints") {
   CHECK(resolve_placement({.nnodes = "1:1"}).nnodes == 1);
   CHECK(placement_error({.nnodes = "1:2"}) ==
         "--rdzv-endpoint: is missing, and --nnodes is a range\n"
@@ -145,7 +145,7 @@ SlurmStep two_nodes() {
   return {.job = 123456, .nodes = 2, .tasks = 2, .node = 1, .hosts = {"n1", "n2"}, .gpus = 0};
 }
 
-TEST_CASE("under srun the nodes meet at the step's first host") {
+TEST_CASE("under srun the rendezvous is at the step's first host") {
   const Placement placement = resolve_placement({.nproc = "4"}, two_nodes());
   CHECK(placement.world_size() == 8);
   CHECK(placement.first_rank() == 4);

@@ -24,7 +24,7 @@ TEST_CASE("BatchNorm has two values at least") {
                                     "batch.per_device=1"}) == "no error");
 }
 
-TEST_CASE("who accumulates with BatchNorm is advised to take another norm") {
+TEST_CASE("gradient accumulation with BatchNorm of one sample suggests another norm") {
   const auto advice = [](const std::vector<std::string>& set, std::int64_t accumulate) {
     std::vector<std::string> all{R"(model={"name": "resnet18", "num_classes": 10})"};
     all.insert(all.end(), set.begin(), set.end());

@@ -358,7 +358,7 @@ double activation_bytes(const Ranks& ranks) {
   return static_cast<double>(meter->peak_of_each().of(units::MemoryKind::kActivations));
 }
 
-TEST_CASE("of a long sequence each rank keeps its share of the activations") {
+TEST_CASE("context parallel keeps 1/N of the activations on each rank") {
   check_on_ranks([](dist::Group& world) -> std::string {
     const Ranks by_2(world, {.context = 2}), by_4(world, {.context = 4});
     at::Tensor whole = at::zeros({}, at::kDouble);

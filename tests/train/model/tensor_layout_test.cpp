@@ -292,7 +292,7 @@ TEST_CASE("with dropout ranks agree on what they share, and recomputation change
   }
 }
 
-TEST_CASE("ranks draw apart where each works on its part of the positions, otherwise alike") {
+TEST_CASE("ranks draw different numbers for divided positions and equal ones otherwise") {
   const Case one{"gpt2", "gpt2", with(kGpt2, {{"dropout", 0.5}})};
   for (const auto& result : run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
          at::set_num_threads(1);

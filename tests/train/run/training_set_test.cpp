@@ -65,7 +65,7 @@ TEST_CASE("rank 0 warns of shards that others found changed; of its own it has w
   CHECK(results[1].text == "3,4,-1 70,5,9 ");
 }
 
-TEST_CASE("a set in the indexed order is counted and told by digests; a streamed one is not") {
+TEST_CASE("a set in the indexed order is counted and has digests; a streamed one has not") {
   const auto set = std::make_shared<OpenInPart>(Numbers{}, Numbers{});
   format::TrainState state;
   state.shard_sizes = state.shard_digests = {1};

@@ -100,7 +100,7 @@ TEST_CASE("in another folder nothing is the best yet") {
   CHECK(said.ends_with("step 3, saved false, best -1 -1, same tensors"));
 }
 
-TEST_CASE("by another measure nothing is the best yet") {
+TEST_CASE("another best.metric resets the best checkpoint") {
   const testing::TinyRun tiny;
   const std::string said = resumed(tiny.recipe(), tiny.recipe({"checkpoint={\"best\":\"loss\"}"}));
   CHECK(said.find("was chosen by top1, and is by loss from here on") != std::string::npos);
@@ -111,7 +111,7 @@ TEST_CASE("by another measure nothing is the best yet") {
   CHECK(none_kept.ends_with("step 3, saved true, best -1 -1, same tensors"));
 }
 
-TEST_CASE("of the model or of its ema: by another of them nothing is the best yet") {
+TEST_CASE("changing best.weights between model and ema resets the best checkpoint") {
   const testing::TinyRun tiny;
   const std::string said = resumed(tiny.recipe(), tiny.recipe({"ema={}"}));
   CHECK(said.find("was chosen by top1, and is by ema/top1 from here on") != std::string::npos);

@@ -56,7 +56,7 @@ TEST_CASE("an evaluated image is not resized to less than is cut out of it") {
         "  use 256 as timm and torchvision do, or 0");
 }
 
-TEST_CASE("of one channel the means of mean and std normalise") {
+TEST_CASE("with one channel the averages of mean and std are used") {
   const Normalize normalize{.mean = {0.5, 0.25, 0}, .std = {1, 2, 3}};
   CHECK(for_channels(normalize, 3).mean == normalize.mean);
   CHECK(for_channels(normalize, 3).std == normalize.std);

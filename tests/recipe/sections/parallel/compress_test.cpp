@@ -47,8 +47,7 @@ TEST_CASE("what fp64 keeps is not to be rounded") {
         "of them out");
 }
 
-TEST_CASE(
-    "of rare exchanges diloco's is of differences, which bear rounding; others' is of weights") {
+TEST_CASE("diloco supports 16-bit compression of pseudo-gradients, other sync methods refuse it") {
   for (const std::string name : {"bf16", "fp16"}) {
     CHECK(error_of(minimal_recipe(), {"compress=" + name, "sync=diloco"}) == "no error");
   }

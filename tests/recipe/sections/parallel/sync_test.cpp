@@ -77,7 +77,7 @@ TEST_CASE("replicas that train alone exclude what has one state for all of them"
            "  use less overlap, more steps, or fewer fragments");
 }
 
-TEST_CASE("replicas that meet nobody between exchanges exclude what one of them decides for all") {
+TEST_CASE("decoupled replicas refuse sections that one replica would decide for all") {
   const auto found = [&](const std::vector<std::string>& changes) {
     const std::string text = error_of(minimal_recipe(), changes);
     return text.substr(0, text.find('\n'));
