@@ -140,7 +140,7 @@ class Damaged(Compressed):
                 self.assertIn(f"{self.path(name)}: does not decompress: ",
                               data(command, self.path(name), code=65))
 
-    def test_what_is_repaired_is_left_out(self):
+    def test_repaired_samples_are_excluded(self):
         sound = [("x.jpg", picture(1)), ("x.cls", b"0")]
         tar = write_tar(self.path("a.tar"), sound + [("y.jpg", b"no picture"), ("y.cls", b"1")])
         self.packed("set/a.tar.gz", read_bytes(tar))

@@ -197,7 +197,7 @@ class ForeignImages(FolderTest):
                 upright = Image.open(io.BytesIO(samples["b/z"]["png"]))
                 self.assertEqual((21, 37), upright.size)
 
-    def test_they_are_the_image_of_a_tar_parquet_and_tfrecord_too(self):
+    def test_tar_parquet_and_tfrecord_may_have_such_images(self):
         picture = photograph(37, 21)
         tif, gif = saved(picture, "TIFF"), saved(picture.quantize(9), "GIF")
         write_tar(self.path("in.tar"), [("0.tif", tif), ("0.cls", b"1"), ("1.gif", gif), ("1.cls", b"2"),
@@ -226,7 +226,7 @@ class ForeignImages(FolderTest):
         self.assertIn(f"bad/a/{name}: the image is damaged: ", text)
         return text.split("the image is damaged: ")[1].split("\n")[0]
 
-    def test_what_is_wrong_with_a_file_is_said(self):
+    def test_a_damaged_file_is_an_error_with_its_cause(self):
         pixels = photograph(37, 21)
         whole = {"bmp": saved(pixels, "BMP"), "gif": saved(pixels.quantize(9), "GIF"),
                  "tif": saved(pixels, "TIFF", compression="tiff_lzw")}

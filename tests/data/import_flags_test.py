@@ -123,7 +123,7 @@ class ImageField(FolderTest):
         self.assertEqual([("0", {"jpg": picture(1), "other.cls": b"dog", "cls": b"3"})],
                          self.imported(members, "--label-field", "class.txt", "--first-class", "1"))
 
-    def test_what_is_not_there_is_told(self):
+    def test_a_missing_field_is_an_error(self):
         path = write_tar(self.path("b.tar"), [("d/0.jpg", picture(1)), ("d/0.cls", b"1")])
         for flags, text in (
                 (["--image-field", "png"], "has no .png\n  --image-field names one of its fields: jpg cls\n"),

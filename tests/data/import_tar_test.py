@@ -155,7 +155,7 @@ class Keys(FolderTest):
                          [key for key, _ in samples_of(self.path("out"))])
         data("check", self.path("out"))
 
-    def test_of_lmdb(self):
+    def test_repeated_keys_of_lmdb_are_refused(self):
         for name in ("a", "b"):
             with lmdb.open(self.path(name), map_size=1 << 20) as environment:
                 with environment.begin(write=True) as transaction:

@@ -225,7 +225,7 @@ class Pack(FolderTest):
              "--samples-per-shard", 5, code=65)
         self.assertFalse(os.path.exists(self.path("out")))
 
-    def test_what_a_killed_process_left_is_removed(self):
+    def test_temporary_files_of_a_killed_process_are_removed(self):
         class_folders(self.path("pictures"))
         ended = subprocess.Popen(["true"])
         ended.wait()

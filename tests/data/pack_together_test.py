@@ -100,7 +100,7 @@ class Together(FolderTest):
             self.assertEqual(SOME, read_json(self.path("out", "classes.json")))
             subprocess.run(["rm", "-r", self.out], check=True)
 
-    def test_the_same_classes_go_together(self):
+    def test_two_commands_with_the_same_classes_share_a_folder(self):
         process = self.started("pack", self.long_list(CLASSES), self.out)
         data("pack", self.path("all"), self.out, "--name", "val")
         classes = self.write("classes.json", str(CLASSES).replace("'", '"'))
@@ -111,7 +111,7 @@ class Together(FolderTest):
                          sorted(map(os.path.basename, glob.glob(self.path("out", "*.tar")))))
         self.assertEqual([], glob.glob(self.path("out", ".*"), include_hidden=True))
 
-    def test_who_comes_second_leaves_nothing(self):
+    def test_the_second_command_with_other_classes_leaves_nothing(self):
         # A command of another machine is not seen: its claim is of no process here.
         process = self.started("pack", self.long_list(CLASSES), self.out)
         for claim in glob.glob(self.path("out", ".classes.json.*"), include_hidden=True):
@@ -126,7 +126,7 @@ class Together(FolderTest):
         self.assertLess(set(os.listdir(self.out)), set(before))  # the others were the loser's
         self.check_labels()
 
-    def test_of_one_name_the_first_stays(self):
+    def test_the_first_of_two_commands_with_one_name_stays(self):
         process = self.started("pack", self.long_list(CLASSES), self.out)
         data("pack", self.path("all"), self.out)
         status, text = self.ended(process)

@@ -46,7 +46,7 @@ class Parquet(FolderTest):
         self.assertEqual(3, len(glob.glob(self.path("out", "*.tar.idx"))))
         data("check", self.path("out"))
 
-    def test_what_hugging_face_datasets_write(self):
+    def test_files_of_hugging_face_datasets_are_imported(self):
         """Structs of bytes and path, and the names of the classes, in several files."""
         note = {"info": {"features": {
             "image": {"_type": "Image"},
@@ -173,7 +173,7 @@ class Parquet(FolderTest):
         self.assertEqual([], glob.glob(self.path("out", "*.idx")))
         self.assertIn("no image", data("check", self.path("out"), code=65))
 
-    def test_what_is_wrong_is_named(self):
+    def test_errors_name_row_and_column(self):
         sound = {"image": [picture(i) for i in range(9)], "label": [0] * 9}
         path = self.put("a.parquet", sound, write_page_checksum=True, compression="none")
         content = read_bytes(path)

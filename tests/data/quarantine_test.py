@@ -116,7 +116,7 @@ class MachinesFault(QuarantineTest):
 
 
 class OverTime(QuarantineTest):
-    def test_what_training_sees_is_counted(self):
+    def test_check_counts_the_samples_that_training_sees(self):
         self.shard("a.tar", 4, also=[("k.jpg", b"text"), ("k.cls", b"1")])
         self.shard("b.tar", 5, first=10)
         self.write("c.tar", b"no tar")
@@ -137,7 +137,7 @@ class OverTime(QuarantineTest):
         self.assertEqual((8, {"shards": 1, "samples": 3}), (folder["samples"], folder["quarantined"]))
         self.assertEqual(8, data_json("stats", self.folder)["samples"])
 
-    def test_what_is_sound_again_is_told_and_dropped(self):
+    def test_entries_of_samples_that_are_good_again_are_reported_and_removed(self):
         whole = read_bytes(self.shard("a.tar", 4))
         self.cut("a.tar")
         self.shard("b.tar", 2, first=10, also=[("k.jpg", b"text"), ("k.cls", b"1"), ("l.cls", b"1")])

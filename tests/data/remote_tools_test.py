@@ -227,7 +227,7 @@ class Read(RemoteTest):
 
 
 class Write(RemoteTest):
-    def test_what_is_written_is_what_a_folder_would_hold(self):
+    def test_objects_equal_the_files_of_a_local_folder(self):
         class_folders(self.path("pictures"), each=8)
         flags = ["--samples-per-shard", 10, "--resize", 16]
         data("pack", self.path("pictures"), self.path("packed"), *flags)
@@ -271,14 +271,14 @@ class Write(RemoteTest):
                 swift.put(f"/{self.bucket}/a%20b/{name}", content)
         proxy.set_fault(put_first)
 
-    def test_of_two_writers_one_wins(self):
+    def test_one_of_two_writers_wins(self):
         self.be_quicker("train-000000.tar", b"other")
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=2)
         self.assertIn("train-000000.tar: was written by another command", text)
         self.assertEqual(b"other", self.stored("train-000000.tar"))
         self.assertNotIn(swift_server.SECRET, text)
 
-    def test_of_two_lists_of_classes_one_stays(self):
+    def test_one_of_two_lists_of_classes_stays(self):
         self.be_quicker("classes.json", b'["other"]')
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=65)
         self.assertIn("classes.json: has other classes than the new shards\n  another command put "

@@ -143,7 +143,7 @@ class Tokenize(FolderTest):
         self.assertIn('--encoding: "klingon" is not known', data(
             "tokenize", path, "--encoding", "klingon", "--out", self.path("no"), code=2))
 
-    def test_what_is_no_text_is_refused_by_name(self):
+    def test_files_that_are_not_text_are_refused_with_their_kind(self):
         tar, archive = io.BytesIO(), io.BytesIO()
         with tarfile.open(fileobj=tar, mode="w") as file:
             file.addfile(tarfile.TarInfo("a.txt"))
@@ -193,12 +193,12 @@ class Tokenize(FolderTest):
 
     def test_fields_that_are_not_there(self):
         path = self.write("chat.jsonl", '{"text": "a"}\n')
-        self.assertIn('chat.jsonl:1: has no field "question"\n  --prompt-field names another; those '
-                      "with text here: text\n", data(
+        self.assertIn('chat.jsonl:1: has no field "question"\n  --prompt-field names another field; '
+                      "fields with text here: text\n", data(
                           "tokenize", path, "--prompt-field", "question", "--out", self.path("no"),
                           code=65))
         path = self.write("other.jsonl", '{"content": "a", "n": 1}\n')
-        self.assertIn('other.jsonl:1: has no field "text"\n  --text-field names another; those with '
+        self.assertIn('other.jsonl:1: has no field "text"\n  --text-field names another field; fields with '
                       "text here: content\n",
                       data("tokenize", path, "--out", self.path("no"), code=65))
         self.assertIn('other.jsonl:1: has no text in its field "n"', data(
@@ -208,7 +208,7 @@ class Tokenize(FolderTest):
             code=2))
         self.assertFalse(os.path.exists(self.path("no")))
 
-    def test_what_is_no_tokenizer_is_told_what_is(self):
+    def test_an_unknown_tokenizer_gets_the_list_of_tokenizers(self):
         path = self.write("a.txt", "abc")
         for what in ["byte", "gpt2", self.path("none.model")]:
             with self.subTest(what):

@@ -49,7 +49,7 @@ class Synth(FolderTest):
                               env={**os.environ, "MALLOC_ARENA_MAX": "1"}, check=False)
         self.assertIn(done.returncode, (0, 71))  # and it ends
 
-    def test_the_same_whatever_the_threads(self):
+    def test_synth_does_not_depend_on_the_number_of_threads(self):
         hashes = []
         for threads in (1, 4):
             out = self.path(str(threads))

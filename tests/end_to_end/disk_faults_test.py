@@ -106,7 +106,7 @@ class DiskFaultsTest(support.RunTestCase):
                            model={"name": "mlp", "num_classes": 10, "hidden": 8, "layers": 1},
                            checkpoint={"every": {"steps": 1}, "keep_last": 1, "keep_best": 0})
 
-    def test_what_fails_beside_the_checkpoint_is_a_warning(self):
+    def test_housekeeping_that_fails_is_a_warning(self):
         beside = BESIDE if support.LONG else [
             row for number, row in enumerate(BESIDE)
             if row[0] not in {other[0] for other in BESIDE[:number]}]
@@ -177,7 +177,7 @@ class DiskFaultsTest(support.RunTestCase):
         self.assertEqual([], list(disk.iterdir()))
         self.launch(path)
 
-    def test_what_cannot_be_linked_is_written(self):
+    def test_tensors_that_cannot_be_hard_linked_are_written(self):
         errors = [errno.EMLINK, errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP]
         for error in errors if support.LONG else errors[:1]:
             name = errno.errorcode[error]

@@ -126,7 +126,7 @@ class MoreOfOneHost(LostLeaderTestCase):
         self.assertEqual(list(range(1, 61)), [record["step"] for record in records(run, "train")])
         self.assert_nothing_left()
 
-    def test_of_two_nodes_the_other_goes_on_when_the_leader_is_stopped(self):
+    def test_the_other_of_two_nodes_continues_when_the_leader_is_stopped(self):
         self.NNODES, self.PLACES = "1:2", self.PLACES[-2:]
         recipe = self.recipe(steps=60, batch={"global": 32, "per_device": 8}, threads=1,
                              checkpoint={"every": {"steps": 5}})

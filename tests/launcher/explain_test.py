@@ -133,7 +133,7 @@ class Explain(RecipeTestCase):
         self.assertIn("--signals-to-handle", self.explain("--signals-to-handle", "SIGKILL", "--",
                                                           "true", expect=2))
 
-    def test_of_a_flag_given_twice_the_last_value_is_shown(self):
+    def test_the_last_value_of_a_repeated_flag_is_shown(self):
         launch = self.explain("--grace", "5s", "--grace", "10s", "--", "true")["launch"]
         self.assertEqual(("10s", "--grace"), launch["grace"])
 

@@ -179,7 +179,7 @@ class ShowTest(unittest.TestCase):
 class PublishedTest(unittest.TestCase):
     """The recipes of sets that are not here, with small ones in their place."""
 
-    def test_they_are_right_and_have_the_batch_of_their_source(self):
+    def test_published_recipes_are_valid_and_have_the_batch_of_their_source(self):
         with tempfile.TemporaryDirectory() as text:
             folder = pathlib.Path(text)
             for name in ("a", "b"):

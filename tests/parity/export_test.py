@@ -138,7 +138,7 @@ class ExportTest(unittest.TestCase):
                                  report["mismatched_keys"], report)
                 self.compare(case.logits, model.eval(), case.inputs)
 
-    def test_what_a_bias_balances_is_no_mixtral_of_theirs(self):
+    def test_a_mixtral_with_a_router_bias_is_not_exported_to_huggingface(self):
         case = self.exported("mixtral", {**LLAMA, "hidden": 40, "router_bias_rate": 0.1})
         self.assertIn("has no bias that chooses experts",
                       run("export", case.folder / "run", case.folder / "out", "--to", "huggingface",
