@@ -161,7 +161,7 @@ TEST_CASE("after a failure of training nobody waits long for a rank that is gone
         },
         short_haste);
   });
-  CHECK(found.starts_with("rank 0: rank 2 has not shown itself for 1 s"));
+  CHECK(found.starts_with("rank 0: rank 2 has not responded for 1 s"));
   CHECK(core::names_in(run.path / "checkpoints").empty());
 }
 

@@ -125,7 +125,7 @@ class Tokenize(FolderTest):
                 ("latin1", text.encode("latin-1"), "a.txt:1: is not UTF-8"),
                 ("utf-16", text.encode("utf-16"), "a.txt: is UTF-16\n  --encoding utf-16 converts it"),
                 ("utf-32", text.encode("utf-32"), "a.txt: is UTF-32\n  --encoding utf-32 converts it"),
-                ("utf-16le", text.encode("utf-16-le"), "holds a zero at byte 1"),
+                ("utf-16le", text.encode("utf-16-le"), "has a zero at byte 1"),
                 ("", b"\xef\xbb\xbf" + text.encode(), "")]:
             with self.subTest(encoding):
                 path = self.write("a.txt", content)
@@ -157,7 +157,7 @@ class Tokenize(FolderTest):
                 ("a.pdf", b"%PDF-1.7\n%\xe2\xe3", "is a PDF, not text"),
                 ("a.arrow", b"ARROW1\0\0", "is an Arrow file, not text"),
                 ("a.npy", b"\x93NUMPY\x01\0", "is a NumPy array, not text"),
-                ("a.bin", b"ab\0cd", "holds a zero at byte 2"),
+                ("a.bin", b"ab\0cd", "has a zero at byte 2"),
                 ("a.parquet", b"no Parquet", "is not a Parquet file"),
                 ("a.jsonl", html, "is an HTML page, not the file itself"),
                 ("page.txt.gz", gzip.compress(html), "is an HTML page, not the file itself"),

@@ -76,7 +76,7 @@ class Agents(AgentsTestCase):
         stranger = self.agent(2, flags=["--rdzv-id", "another"])
         out, _ = stranger.communicate(timeout=RECOVERY_S)
         self.assertEqual(2, stranger.returncode)
-        self.assertIn("the store there is that of job \"none\"", out)
+        self.assertIn("the store at this address belongs to job \"none\"", out)
         self.finish(agents)
 
 

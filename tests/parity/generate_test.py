@@ -123,7 +123,7 @@ class GenerateTest(support.RunTestCase):
         self.check_without_token_files(run)
 
     def check_refused(self, run):
-        self.assertIn("has 65 tokens, and the model has has 64 positions",
+        self.assertIn("has 65 tokens, and the model has 64 positions",
                       self.generate(run, "--prompt", "x" * 65, expect=2))
         full = self.run_scaletrain("generate", run, "--prompt", "x" * 64, "--temperature", 0)
         self.assertIn("the text fills the model's 64 positions", full.stderr)
@@ -167,7 +167,7 @@ class GenerateTest(support.RunTestCase):
         self.assertEqual(text, self.generate(run, "--prompt", "the cat", "--temperature", 0))
         shutil.move(self.folder / "text/tokenizer.json", self.folder / "other.json")
         self.assertIn("tokenizer.json, which is not beside", self.generate(run, expect=2))
-        self.assertIn("and the run's tokens are those of", self.generate(
+        self.assertIn("and the run's tokenizer is", self.generate(
             run, "--tokenizer", "bytes", expect=2))
 
     def test_sentence_pieces(self):

@@ -183,8 +183,8 @@ class WeightsTest(unittest.TestCase):
             '10000.0; rope_scaling "llama3", not "none"; rope_factor 8.0, not 1.0; '
             "rope_original_positions 8, not 8192\n"
             "  set /model/norm_eps to 0.001, /model/rope_theta to 500000.0, /model/rope_scaling to "
-            '"llama3", /model/rope_factor to 8.0, /model/rope_original_positions to 8; where it is '
-            'to differ, "allow_other": ["norm_eps", "rope_theta", "rope_scaling", "rope_factor", '
+            '"llama3", /model/rope_factor to 8.0, /model/rope_original_positions to 8; to keep '
+            'the difference, add "allow_other": ["norm_eps", "rope_theta", "rope_scaling", "rope_factor", '
             '"rope_original_positions"] in /model/weights',
             self.refused("llama", SMALL_LLAMA, folder))
         said = {"norm_eps": 1e-3, "rope_theta": 5e5, "rope_scaling": "llama3", "rope_factor": 8,

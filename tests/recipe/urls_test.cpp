@@ -60,7 +60,7 @@ TEST_CASE("a second place for checkpoints is a folder or a bucket, outside of th
     CAPTURE(inside);
     CHECK(error(inside) ==
           std::string("--set checkpoint.mirror: \"") + inside +
-              "\" and the run's own folder, \"/runs/a\", lie in each other\n  use a folder on "
+              "\" and the run's own folder, \"/runs/a\", contain each other\n  use a folder on "
               "another disk, or s3://BUCKET/PREFIX");
   }
 }

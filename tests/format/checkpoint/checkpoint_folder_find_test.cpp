@@ -49,7 +49,7 @@ TEST_CASE("a checkpoint without files of its own process is found by run, folder
   const fs::path best = run.path / "checkpoints" / "best";
   CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(best, ignore); }) ==
         best.string() + ": points to " + first.string() +
-            ", which is not there\n  name the run's folder to use its newest checkpoint");
+            ", which does not exist\n  name the run's folder to use its newest checkpoint");
   CHECK(
       message_of<core::CheckpointError>(
           [&] { find_checkpoint(second / "manifest.json", ignore); }) ==
