@@ -281,8 +281,8 @@ class Write(RemoteTest):
     def test_one_of_two_lists_of_classes_stays(self):
         self.be_quicker("classes.json", b'["other"]')
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=65)
-        self.assertIn("classes.json: has other classes than the new shards\n  another command put "
-                      "it there in the meantime: remove the 1 shard train-*.tar", text)
+        self.assertIn("classes.json: has other classes than the new shards\n  another command wrote "
+                      "it in the meantime: remove the 1 shard train-*.tar", text)
         self.assertEqual(b'["other"]', self.stored("classes.json"))
 
     def test_a_command_that_is_stopped_tells_what_is_there(self):
