@@ -72,7 +72,7 @@ class StepRunner::Batches : public engine::MicroBatches {
         count_(count),
         make_nan_(make_nan),
         facts_(facts),
-        vote_(step consensus) {}
+        vote_(vote) {}
 
   std::int64_t count() const override { return count_; }
 
