@@ -50,9 +50,9 @@ std::string common_folder(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     if (folder_of(path) != folder) {
       throw core::UsageError(core::shown_path(path),
-                             fmt::format("is not in {} as the first shard is",
+                             fmt::format("is not in {}, the folder of the first shard",
                                          folder.empty() ? "." : core::shown_path(folder)),
-                             "a card is of the shards of one folder");
+                             "a card describes the shards of one folder: name these only");
     }
   }
   return folder;

@@ -209,7 +209,7 @@ ShardReport check_shard(const storage::Stores& stores, const std::string& path,
   }
   if (!report.problems.empty() && !is_still(stores, path, *version)) {
     return unchecked(path, {"was replaced while it was read",
-                            "start again, and leave shards alone while they are read"});
+                            "start again, and do not change shards while they are read"});
   }
   return report;
 }

@@ -54,7 +54,7 @@ class PictureHasher {
       throw core::DataError(
           fmt::format("{}: {}", shard.place(), format::shown_name(sample.group.key)),
           fmt::format("the image is damaged: {}", error.what()),
-          "scaletrain data check --repair lists such images, and they are left out here");
+          "scaletrain data check --repair excludes damaged images");
     }
     return difference_hash(image_, resizer_, small_);
   }

@@ -53,7 +53,7 @@ void fetch_run(FetchRunOptions options) {
   const storage::Storage& storage = stores.of(options.place);
   if (fetch_files(storage, options.place, options.folder) == 0) {
     throw core::DataError(core::shown_path(options.place), "holds no run",
-                          "name the folder that holds recipe.json and metrics.jsonl");
+                          "name the folder that has recipe.json and metrics.jsonl");
   }
   for (const char* const folder : {"cards", "media"}) {
     fetch_files(storage, options.place + "/" + folder, fs::path(options.folder) / folder);

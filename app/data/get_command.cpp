@@ -93,8 +93,8 @@ void run_get(const GetOptions& options) {
   if (!left_out.empty()) {
     throw core::DataError(
         fmt::format("{}: {}", core::shown_path(left_out), format::shown_name(options.key)),
-        "is in quarantine.json and left out",
-        "see there what is wrong with it; tar -xf gets it all the same");
+        "is excluded by quarantine.json",
+        "the file has the reason; tar -xf extracts the sample anyway");
   }
   throw core::DataError(format::shown_name(options.key), "no sample has this key",
                         "scaletrain data ls lists the keys");

@@ -45,9 +45,9 @@ void refuse_compressed(const std::vector<std::string>& shards) {
   const auto found = std::find_if(shards.begin(), shards.end(), core::is_compressed);
   if (found == shards.end()) return;
   throw core::UsageError(
-      core::shown_path(*found), "is compressed, and an index is of a plain tar",
-      "training indexes what it keeps of it in data.cache, so that there is nothing to do; for an "
-      "index beside the shard make a plain one: scaletrain data import tar");
+      core::shown_path(*found), "is compressed; only plain tars have an index",
+      "nothing needs to be done: training indexes the decompressed shard in data.cache; for an "
+      "index beside the shard, write a plain tar with scaletrain data import tar");
 }
 
 void run_index(const IndexOptions& options) {

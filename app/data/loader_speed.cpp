@@ -60,8 +60,9 @@ recipe::Recipe recipe_to_measure(const std::vector<std::string>& paths, std::int
   recipe.data.train.shards = resolve_shards(storage::Stores(), paths);
   for (const std::string& path : recipe.data.train.shards) {
     if (!core::is_compressed(path)) continue;
-    throw core::UsageError(core::shown_path(path), "is compressed, and is read out of data.cache",
-                           "name a recipe that has one: scaletrain data bench RECIPE.json");
+    throw core::UsageError(core::shown_path(path),
+                           "is compressed, and compressed shards are read from data.cache",
+                           "name a recipe with data.cache: scaletrain data bench RECIPE.json");
   }
   recipe.data.train.augment = {default_transform("random_resized_crop"),
                                default_transform("random_flip")};

@@ -67,7 +67,7 @@ std::string json_line(const ShardFile& shard, const format::TarGroup& group) {
 
 core::DataError repeated_key(const ShardFile& shard, const std::string& key) {
   core::DataError error(fmt::format("{}: {}", shard.place(), format::shown_name(key)),
-                        format::kKeyAgain, "scaletrain data check reports all that is wrong");
+                        format::kKeyAgain, "scaletrain data check lists all damaged samples");
   return error;
 }
 

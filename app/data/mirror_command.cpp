@@ -26,8 +26,8 @@ namespace scaletrain::app {
 namespace {
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
-constexpr const char* kNone = "there is no checkpoint in it";
-constexpr const char* kNoneRemedy = "name what /checkpoint/mirror of the run's recipe names";
+constexpr const char* kNone = "has no checkpoint";
+constexpr const char* kNoneRemedy = "use the value of /checkpoint/mirror in the run's recipe";
 
 struct MirrorOptions {
   std::string place, run, recipe;
@@ -93,13 +93,13 @@ void fetch(const MirrorOptions& options, const storage::Storage& storage) {
     return print_json(json);
   }
   if (!fetched) {
-    throw core::CheckpointError(core::shown_path(options.place),
-                                options.newer_than < 0
-                                    ? std::string("there is no whole checkpoint in it")
-                                    : fmt::format("there is no whole checkpoint in it that is "
-                                                  "newer than step {}",
-                                                  options.newer_than),
-                                kNoneRemedy);
+    throw core::CheckpointError(
+        core::shown_path(options.place),
+        options.newer_than < 0
+            ? std::string("has no complete checkpoint")
+            : fmt::format("has no complete checkpoint that is newer than step {}",
+                          options.newer_than),
+        kNoneRemedy);
   }
   print(core::printable(fetched->checkpoint.string()) + "\n");
 }

@@ -68,7 +68,7 @@ class Packer {
       packed.extension = take_image(file, path);
       if (packed.extension.empty()) {
         core::refuse_placeholder(path, file);
-        throw std::invalid_argument("its first bytes are those of no image format");
+        throw std::invalid_argument("its first bytes match no image format");
       }
       if (!encoding_ && skip_bad_) decoder_.decode(file, image_);
       packed.bytes = encoding_ ? encode(file, packed.extension) : file;
@@ -121,9 +121,9 @@ PackSource read_source(const storage::Stores& stores, const PackOptions& options
   if (!options.classes_file.empty()) {
     std::vector<std::string> given = data::read_classes_file(options.classes_file);
     if (!classes.empty() && classes != given) {
-      throw core::UsageError("--classes",
-                             fmt::format("differs from classes.json in {}", options.shards.folder),
-                             "the shards of one folder share their classes: choose another folder");
+      throw core::UsageError(
+          "--classes", fmt::format("differs from classes.json in {}", options.shards.folder),
+          "all shards of a folder must have the same classes: choose another folder");
     }
     classes = std::move(given);
   }
@@ -138,12 +138,13 @@ void report(const PackOptions& options, const PackSource& source,
   const std::size_t samples = source.items.size() - skipped.size();
   if (!options.as_json) {
     const std::string others = data::shown_files(source.left_alone);
-    print(fmt::format("packed {} of {} into {} in {}{}{}\n", core::counted(samples, "sample"),
-                      core::counted(std::ssize(source.classes), "class"),
-                      core::counted(std::ssize(shards), "shard"),
-                      core::shown_path(options.shards.folder),
-                      skipped.empty() ? "" : fmt::format("; skipped {}", skipped.size()),
-                      others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
+    print(fmt::format(
+        "packed {} of {} into {} in {}{}{}\n", core::counted(samples, "sample"),
+        core::counted(std::ssize(source.classes), "class"),
+        core::counted(std::ssize(shards), "shard"), core::shown_path(options.shards.folder),
+        skipped.empty() ? "" : fmt::format("; skipped {}", skipped.size()),
+        others.empty() ? ""
+                       : fmt::format("; these files are not images and are ignored: {}", others)));
     return;
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -193,9 +194,9 @@ void run_pack(const PackOptions& options) {
         }
         if (!options.skip_bad) {
           throw core::DataError(item.path, image.problem,
-                                "--skip-bad leaves out what cannot be packed, and names it");
+                                "--skip-bad skips files that cannot be packed, and lists them");
         }
-        core::warn("{}: {}: left out", item.path, image.problem);
+        core::warn("{}: {}: skipped", item.path, image.problem);
         skipped.push_back({{"path", item.path}, {"problem", image.problem}});
       });
   const std::vector<WrittenShard>& shards = writer.finish();

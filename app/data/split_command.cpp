@@ -81,11 +81,10 @@ class Grouping {
       throw core::UsageError(
           "--group-by",
           fmt::format("matches 0 of {} keys; the first is {}", keys_, first_unmatched_),
-          "write an expression that is found in the keys: scaletrain data ls "
-          "lists them");
+          "write an expression that occurs in the keys; scaletrain data ls lists them");
     }
     core::warn(
-        "--group-by does not match {} of {} keys, whose samples are groups of their own; the "
+        "--group-by does not match {} of {} keys; each of these samples is a group by itself; the "
         "first: {}",
         unmatched_, keys_, first_unmatched_);
   }
@@ -131,7 +130,7 @@ std::vector<std::string> shown_leaks(const ShardSet& set, const std::vector<Samp
 bool run_leak_check(const SplitOptions& options) {
   if (options.paths.size() < 2) {
     throw core::UsageError(
-        "split --check", "one PATH is one part, and there is nothing to compare",
+        "split --check", "needs two parts or more to compare, and one PATH is given",
         "name each part: split --check train-{000000..000009}.tar val-000000.tar");
   }
   const storage::Stores stores;
@@ -175,7 +174,7 @@ void check_parts(const std::vector<std::uint8_t>& parts, const std::vector<doubl
     if (shares[part] == 0 || std::count(parts.begin(), parts.end(), part) > 0) continue;
     throw core::DataError(
         "split", fmt::format("no sample of {} is left for {}", parts.size(), kParts[part]),
-        "samples of one group stay together: ask for a larger part, or 0, or other groups");
+        "samples of one group stay together: use a larger share, 0, or smaller groups");
   }
 }
 

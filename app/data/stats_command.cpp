@@ -94,7 +94,7 @@ class StatsWorker {
       throw core::DataError(
           fmt::format("{}: {}", shard.place(), format::shown_name(sample.group.key)),
           fmt::format("the image is damaged: {}", error.what()),
-          "scaletrain data check reports all that is wrong");
+          "scaletrain data check lists all damaged samples");
     }
     stats_.add(sample.labels, image_kind(file), member.bytes, image_);
     if (!with_thumbnail) return std::nullopt;

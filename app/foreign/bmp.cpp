@@ -104,7 +104,7 @@ void check_kind(const Header& header, std::size_t header_bytes) {
     default:
       break;
   }
-  if (!is_known) refuse("a kind of BMP that is not read");
+  if (!is_known) refuse("a kind of BMP that is not supported");
 }
 
 Header read_header(std::string_view file) {
@@ -117,7 +117,7 @@ Header read_header(std::string_view file) {
     header.height = number_at(file, 20, 2);
     header.bits = number_at(file, 24, 2);
   } else {
-    if (bytes < kInfoHeader || bytes > 1024) refuse("a kind of BMP that is not read");
+    if (bytes < kInfoHeader || bytes > 1024) refuse("a kind of BMP that is not supported");
     header.width = static_cast<std::int32_t>(number_at(file, 18, 4));
     header.height = static_cast<std::int32_t>(number_at(file, 22, 4));
     header.top_down = header.height < 0;

@@ -96,11 +96,12 @@ void check_kind(TIFF& tiff) {
   const auto compression = field<std::uint16_t>(tiff, TIFFTAG_COMPRESSION);
   if (compression == COMPRESSION_OJPEG || TIFFIsCODECConfigured(compression) == 0) {
     throw std::invalid_argument(
-        fmt::format("a TIFF of compression {}, which is not read", compression));
+        fmt::format("a TIFF with compression {}, which is not supported", compression));
   }
   const auto samples = field<std::uint16_t>(tiff, TIFFTAG_SAMPLEFORMAT);
   if (samples != SAMPLEFORMAT_UINT && samples != SAMPLEFORMAT_VOID) {
-    throw std::invalid_argument("a TIFF whose samples are no unsigned integers, which is not read");
+    throw std::invalid_argument(
+        "a TIFF whose samples are not unsigned integers, which is not supported");
   }
 }
 
@@ -136,7 +137,7 @@ std::vector<std::uint32_t> read_pixels(TIFF& tiff, Source& source, std::uint32_t
   TIFFRGBAImage reader = {};
   if (TIFFRGBAImageOK(&tiff, message.data()) == 0 ||
       TIFFRGBAImageBegin(&reader, &tiff, /*stop=*/1, message.data()) == 0) {
-    throw std::invalid_argument(fmt::format("a TIFF that is not read: {}", message.data()));
+    throw std::invalid_argument(fmt::format("a TIFF that is not supported: {}", message.data()));
   }
   const std::unique_ptr<TIFFRGBAImage, void (*)(TIFFRGBAImage*)> end(&reader, TIFFRGBAImageEnd);
   reader.req_orientation = reader.orientation;

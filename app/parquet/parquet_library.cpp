@@ -131,7 +131,7 @@ Json json_at(const arrow::Array& array, std::int64_t row) {
   }
   const auto bytes = bytes_at(array, row);
   if (bytes && !is_text(array)) {
-    throw std::runtime_error("holds bytes inside a list or a struct, which JSON cannot hold");
+    throw std::runtime_error("has bytes inside a list or a struct, which JSON cannot represent");
   }
   return bytes ? std::string(*bytes) : value_of(array.GetScalar(row))->ToString();
 }

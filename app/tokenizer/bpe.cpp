@@ -43,8 +43,8 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, const BpeOptions& options,
   const auto token_of = [&](const std::string& text) {
     const auto found = vocabulary_.find(text);
     if (found != vocabulary_.end()) return found->second;
-    throw core::DataError(place, fmt::format("merges \"{}\", which is no token of it", text),
-                          "take vocabulary and merges of one model");
+    throw core::DataError(place, fmt::format("merges \"{}\", which is not in the vocabulary", text),
+                          "use the vocabulary and the merges of one model");
   };
   merges_.reserve(merges.size());
   std::uint32_t rank = 0;

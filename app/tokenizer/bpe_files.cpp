@@ -58,7 +58,7 @@ std::uint32_t id_of(const json& value, const fs::path& path, const std::string& 
                               value.get<std::int64_t>() <= most;
   if (fits) return value.get<std::uint32_t>();
   throw core::DataError(fmt::format("{}: {}", path.string(), core::printable(pointer)),
-                        fmt::format("is {}, and no id of a token in a file of this size",
+                        fmt::format("is {}, which is not a token id of a file of this size",
                                     value.dump(-1, ' ', false, json::error_handler_t::replace)),
                         fmt::format("an id is an integer from 0 to {}", most));
 }
@@ -135,8 +135,8 @@ std::optional<std::string> configured_end(const fs::path& path) {
   if (!end.is_object()) return std::nullopt;
   const json content = end.value("content", json());
   if (content.is_string()) return content.get<std::string>();
-  throw core::DataError(config.string(), "/eos_token/content is no text",
-                        "take the model's own tokenizer_config.json");
+  throw core::DataError(config.string(), "/eos_token/content is not a text",
+                        "use the model's own tokenizer_config.json");
 }
 
 std::uint32_t find_end(const fs::path& path, const std::string& asked, const Vocabulary& all) {
@@ -195,7 +195,7 @@ Merges read_merges(const fs::path& path) {
     const std::size_t blank = row.find(' ');
     if (blank == std::string_view::npos || row.find(' ', blank + 1) != std::string_view::npos) {
       throw core::DataError(fmt::format("{}:{}", path.string(), line), "is not two symbols",
-                            "take the model's own merges.txt");
+                            "use the model's own merges.txt");
     }
     merges.emplace_back(row.substr(0, blank), row.substr(blank + 1));
   }
@@ -225,7 +225,7 @@ std::unique_ptr<Tokenizer> load_gpt2_files(const fs::path& vocabulary_path,
 }
 
 Merges merges_of(const json& list, const fs::path& path) {
-  if (!list.is_array()) refuse(path, "/model/merges is no list");
+  if (!list.is_array()) refuse(path, "/model/merges is not a list");
   Merges merges;
   for (const json& one : list) {
     if (one.is_array()) {
@@ -299,9 +299,9 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(const fs::path& path,
                      .blank_sign = blank_sign(normalizer, pre_tokenizer)},
                     end_of_text);
   } catch (const json::exception& error) {
-    throw core::DataError(path.string(),
-                          fmt::format("is no tokenizer.json of a BPE: {}", error.what()),
-                          "name the file that Hugging Face's tokenizers wrote");
+    throw core::DataError(
+        path.string(), fmt::format("is not a tokenizer.json of a BPE tokenizer: {}", error.what()),
+        "name the file that Hugging Face's tokenizers wrote");
   }
 }
 

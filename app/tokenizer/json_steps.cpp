@@ -121,8 +121,8 @@ void add_normalizer(const json& normalizer, const std::string& place, Steps& ste
       return;
     }
     throw core::DataError(
-        place, "/normalizer: its Prepend and Replace make a text too many times longer",
-        fmt::format("texts that they insert have at most {} bytes, multiplied with each other",
+        place, "/normalizer: its Prepend and Replace steps lengthen a text too much",
+        fmt::format("the product of the lengths of the inserted texts is at most {} bytes",
                     kMostGrowth));
   };
   for_each_of(normalizer, "normalizers", [&](const json& one) {

@@ -48,7 +48,7 @@ Piece checked_piece(std::string_view message, const std::string& place) {
       piece.type = static_cast<std::int32_t>(static_cast<std::uint32_t>(field->value));
     }
   }
-  if (fields.damaged()) refuse_model(place, "is no field of a piece");
+  if (fields.damaged()) refuse_model(place, "is not a field of a piece");
   if (piece.text.empty()) refuse_model(place, "has no text");
   if (piece.text.find('\0') != std::string_view::npos) refuse_model(place, "has a zero byte");
   if (!std::isfinite(score)) refuse_model(place, fmt::format("has the score {}", score));
@@ -65,8 +65,9 @@ void check_prefixes(std::vector<std::string_view> texts, const std::string& plac
     while (!prefixes.empty() && !text.starts_with(prefixes.back())) prefixes.pop_back();
     prefixes.push_back(text);
     if (prefixes.size() <= kMostPrefixes) continue;
-    refuse_model(place, fmt::format("has more than {} user-defined pieces that begin one another",
-                                    kMostPrefixes));
+    refuse_model(
+        place, fmt::format("has more than {} user-defined pieces that are prefixes of one another",
+                           kMostPrefixes));
   }
 }
 
@@ -78,7 +79,7 @@ void check_normalizer(std::string_view message, const std::string& place) {
       refuse_model(place + "/precompiled_charsmap", *damage);
     }
   }
-  if (fields.damaged()) refuse_model(place, "is no message of protobuf");
+  if (fields.damaged()) refuse_model(place, "is not a protobuf message");
 }
 
 }  // namespace
@@ -102,7 +103,8 @@ void check_piece_model(std::string_view model, const std::string& place) {
   if (fields.damaged()) {
     throw core::DataError(
         place,
-        fmt::format("is no SentencePiece model: byte {} begins no field of one", fields.at()),
+        fmt::format("is not a SentencePiece model: there is no valid field at byte {}",
+                    fields.at()),
         kPieceModelRemedy);
   }
   check_prefixes(std::move(user_defined), place + ": /pieces");

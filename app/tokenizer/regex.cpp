@@ -73,7 +73,7 @@ Regex::Regex(const std::string& pattern, const std::string& place) {
                     PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
   if (code == nullptr) {
     throw core::DataError(place,
-                          fmt::format("\"{}\" is no regular expression: {} at byte {}",
+                          fmt::format("\"{}\" is not a regular expression: {} at byte {}",
                                       shown(pattern), message_of(error), offset),
                           "only expressions that PCRE2 understands are supported");
   }

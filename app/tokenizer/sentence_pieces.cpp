@@ -68,7 +68,7 @@ class PieceTokenizer : public Tokenizer {
     } catch (const std::exception& error) {  // pieces from which no trie can be built
       reason = error.what();
     }
-    throw core::DataError(path.string(), fmt::format("is no SentencePiece model: {}", reason),
+    throw core::DataError(path.string(), fmt::format("is not a SentencePiece model: {}", reason),
                           kPieceModelRemedy);
   }
 

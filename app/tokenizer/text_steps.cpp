@@ -71,7 +71,7 @@ void NormalForm::apply(std::string_view text, bool first, Tokens& tokens) const 
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(form, &std::free);
   if (bytes < 0) {
     throw core::DataError("tokenizer",
-                          fmt::format("a normal form failed: {}", utf8proc_errmsg(bytes)),
+                          fmt::format("Unicode normalization failed: {}", utf8proc_errmsg(bytes)),
                           "check that the text is UTF-8");
   }
   pass({reinterpret_cast<const char*>(form), static_cast<std::size_t>(bytes)}, first, tokens);

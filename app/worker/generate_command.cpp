@@ -71,13 +71,13 @@ std::vector<std::int64_t> tokens_of(const Prompt& prompt, const RunTokenizer& ru
   const std::vector<std::uint32_t> tokens = run.tokenizer->encode(prompt.text);
   const auto count = static_cast<std::int64_t>(tokens.size());
   if (count == 0) {
-    throw core::UsageError(prompt.where, "has nothing that the run's tokenizer knows",
-                           "use another one, or none to begin a document");
+    throw core::UsageError(prompt.where, "has no token of the run's tokenizer",
+                           "use another prompt, or none to start a new document");
   }
   if (count <= positions) return {tokens.begin(), tokens.end()};
-  throw core::UsageError(prompt.where,
-                         fmt::format("has {} tokens, and the model {} positions", count, positions),
-                         "use a shorter one");
+  throw core::UsageError(
+      prompt.where, fmt::format("has {} tokens, and the model has {} positions", count, positions),
+      "use a shorter prompt");
 }
 
 // Hands on the text of tokens as they come, the characters that are whole.
@@ -197,9 +197,10 @@ void write_texts(const recipe::Generation& asked, const Models& models) {
   const fs::path checkpoint = format::checkpoint_at(asked.checkpoint);
   recipe::Recipe recipe = recipe_of(checkpoint, models.catalog, recipe::overrides_of(asked));
   if (!reads_tokens(recipe.model)) {
-    throw core::UsageError(checkpoint.string(),
-                           fmt::format("is of {}, which writes no text", recipe.model.name),
-                           "name a checkpoint of a language model");
+    throw core::UsageError(
+        checkpoint.string(),
+        fmt::format("is a checkpoint of {}, which does not generate text", recipe.model.name),
+        "name a checkpoint of a language model");
   }
   const RunTokenizer tokenizer = tokenizer_of(recipe, asked);
   const std::vector<Prompt> prompts = prompts_of(asked);

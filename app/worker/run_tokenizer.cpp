@@ -49,7 +49,7 @@ std::string file_of(const FoundCard& found) {
     if (fs::exists(path, ignored)) return path.string();
   }
   throw core::UsageError("--tokenizer",
-                         fmt::format("the run's tokens are those of {}, which is not beside {}",
+                         fmt::format("the run's tokenizer is {}, which is not beside {}",
                                      core::printable(file), core::shown_path(found.path)),
                          kNameIt);
 }
@@ -68,7 +68,7 @@ RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation
   const std::optional<FoundCard> found = card_of(recipe);
   if (!found && asked.tokenizer.empty()) {
     throw core::UsageError("--tokenizer",
-                           fmt::format("there is no card any more beside {}",
+                           fmt::format("the card of the tokens no longer exists beside {}",
                                        core::shown_path(recipe.data.train.tokens.front())),
                            "name the run's tokenizer: --tokenizer bytes, or its file");
   }
@@ -80,16 +80,16 @@ RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation
   if (found && tokenizer.name() != found->card.tokenizer) {
     throw core::UsageError(
         "--tokenizer",
-        fmt::format("is {}, and the run's tokens are those of {}",
-                    core::printable(tokenizer.name()), core::printable(found->card.tokenizer)),
-        "name the run's own");
+        fmt::format("is {}, and the run's tokenizer is {}", core::printable(tokenizer.name()),
+                    core::printable(found->card.tokenizer)),
+        "name the run's tokenizer");
   }
   const std::int64_t vocab_size = recipe.model.integer("vocab_size");
   if (tokenizer.vocab_size() > vocab_size) {
     throw core::UsageError(
         "--tokenizer",
-        fmt::format("has {} tokens, and the model {}", tokenizer.vocab_size(), vocab_size),
-        "name the run's own");
+        fmt::format("has {} tokens, and the model has {}", tokenizer.vocab_size(), vocab_size),
+        "name the run's tokenizer");
   }
   return result;
 }

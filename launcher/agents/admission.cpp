@@ -40,7 +40,7 @@ bool Admission::settle_claims(core::SteadyTime now) {
     if (holder == nullptr) {
       add(join, now);
     } else {
-      refuse(join, fmt::format("node {} is there already: host {}", join.node,
+      refuse(join, fmt::format("node {} exists already: host {}", join.node,
                                holder->join.candidate.host));
       has_refused = true;
     }

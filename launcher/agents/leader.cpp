@@ -32,7 +32,7 @@ std::string named(const Peer& peer) {
 
 std::string reason_of(const Departure& departure) {
   if (departure.signal == 0) return "its launcher was stopped";
-  return "its launcher heard " + core::signal_name(departure.signal);
+  return "its launcher received " + core::signal_name(departure.signal);
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ void Leader::watch_beats(SteadyTime now) {
   if (now < next_beat_) return;
   next_beat_ = now + options_.timing.beat_every;
   for (Peer* const peer : read_heartbeats(store_, membership_, options_.timing.lost_after, now)) {
-    lose(*peer, fmt::format("nothing was heard of its launcher for {:g} s",
+    lose(*peer, fmt::format("its launcher has sent no heartbeat for {:g} s",
                             std::chrono::duration<double>(options_.timing.lost_after).count()));
     store_.set(
         "place/" + peer->agent(),

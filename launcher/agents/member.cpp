@@ -19,9 +19,10 @@ std::optional<Hello> read_hello(KeyStore& store, const JobTerms& terms) {
   if (hello.job != terms.name) {
     throw core::UsageError(
         "--rdzv-id",
-        fmt::format(R"(the store there is that of job "{}" (host {}), and this one is "{}")",
-                    core::printable(hello.job), core::printable(hello.host), terms.name),
-        "give every node of a job the same --rdzv-id, and every job an address of its own");
+        fmt::format(
+            R"(the store at this address belongs to job "{}" (host {}), and this job is "{}")",
+            core::printable(hello.job), core::printable(hello.host), terms.name),
+        "give every node of a job the same --rdzv-id, and each job its own address");
   }
   if (hello.proof != proof_of("store", terms.name, terms.token)) {
     throw core::UsageError("SCALETRAIN_JOB_TOKEN",
@@ -68,7 +69,7 @@ void Member::step(SteadyTime now) {
     version_ = read.version;
   } else if (now - leader_heartbeat_seen_ >= timing_.lost_after) {
     throw StoreLost("the node with the store",
-                    fmt::format("nothing was heard of its launcher for {:g} s",
+                    fmt::format("its launcher has sent no heartbeat for {:g} s",
                                 std::chrono::duration<double>(timing_.lost_after).count()));
   }
 }
@@ -84,11 +85,12 @@ void Member::read_state() {
   if (!assignment_.refused.empty()) {
     journal_.write("refused", {{"why", assignment_.refused}});
     if (assignment_.given_up) {
-      throw core::StoppedError("the job's leader", "gave this node up: " + assignment_.refused,
-                               "start it again, and see what kept it from running");
+      throw core::StoppedError("the job's leader",
+                               "declared this node lost: " + assignment_.refused,
+                               "start it again; its log may show why it did not respond");
     }
     throw core::UsageError("the job's leader", "refuses this node: " + assignment_.refused,
-                           "give every node the same command, less --node-rank");
+                           "use the same command on every node, except for --node-rank");
   }
   if (verdicts_read_ < 0) {
     // An agent that joins late ignores earlier verdicts, except the final one.

@@ -19,7 +19,7 @@ struct Peer {
   core::SteadyTime alive{};              // when the last was seen
   std::chrono::milliseconds silence{0};  // time since a heartbeat of its workers at that moment
   core::SteadyTime joined{};
-  int rank = -1;              // its node's rank in the current round; -1: it waits
+  int rank = -1;              // rank of its node in the current round; -1: waiting
   std::string lost;           // why it is gone; "": it is there
   bool is_tolerated = false;  // it is lost, and its round continues
   std::optional<Report> report;
@@ -77,7 +77,7 @@ class Membership {
   // After a change of leader: true if more than half of the round `last` is present, so that no
   // other part of it can continue too. The store's node, which would decide a tie, is lost.
   bool has_quorum(const LastRound& last) const;
-  // "node 1, node 3" of fixed ranks that nobody brought.
+  // Missing nodes of a static rendezvous: "node 1, node 3".
   std::string missing_nodes() const;
 
  private:

@@ -210,7 +210,7 @@ Record parse(const std::string& text) {
     } catch (const RecordJson::exception&) {
       throw core::InternalError(
           "the launchers' store",
-          "holds what is no record of a launcher: " + core::printable(text.substr(0, 200)),
+          "has an invalid record of a launcher: " + core::printable(text.substr(0, 200)),
           "give every node the same version of scaletrain");
     }
   }

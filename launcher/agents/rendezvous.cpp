@@ -234,7 +234,7 @@ std::optional<FoundStore> Rendezvous::host(int signal_fd) {
     if (const std::optional<core::ExitStatus> end = end_of(server, signal_fd)) {
       throw core::InternalError(
           "the store", fmt::format("the process that serves it ended: {}", core::to_text(*end)),
-          "its own message, if it left one, stands above");
+          "its message, if there is one, is above");
     }
     if (elsewhere) reserved_ = reserve_port();
     return std::nullopt;

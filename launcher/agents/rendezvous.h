@@ -93,7 +93,7 @@ class Rendezvous {
   int generation_ = 0;
   std::string leader_heartbeat_;  // the last one of the leader that was lost
   core::SteadyTime lost_at_{};
-  std::set<std::string> asked_;  // in this round of questions: a host that is gone costs a second
+  std::set<std::string> asked_;  // hosts asked in this search: a host that is gone costs a second
   std::string why_;
 };
 

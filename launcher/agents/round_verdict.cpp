@@ -15,7 +15,7 @@ namespace {
 using core::SteadyTime;
 using std::chrono::milliseconds;
 
-constexpr const char* kMeetAgain = "\n  the other nodes meet again";
+constexpr const char* kMeetAgain = "\n  the other nodes continue without it";
 
 bool is_lost_node(const Failure& failure) { return failure.rank < 0 && failure.followed; }
 
@@ -36,7 +36,7 @@ std::optional<RoundDecision> RoundVerdict::decide(SteadyTime round_start, Steady
     case Judgement::Kind::kRegroup: {
       RoundDecision decision;
       decision.verdict.again = true;
-      decision.verdict.text = fmt::format("{}: the nodes meet again", state_.reason);
+      decision.verdict.text = fmt::format("{}: the nodes rendezvous again", state_.reason);
       return decision;
     }
   }

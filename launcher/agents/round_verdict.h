@@ -13,7 +13,7 @@
 
 namespace scaletrain::launcher {
 
-inline constexpr const char* kTooFew = "\n  too few of the nodes are left to go on";
+inline constexpr const char* kTooFew = "\n  too few nodes are left to continue";
 
 struct RoundDecision {
   Verdict verdict;

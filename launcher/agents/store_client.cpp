@@ -82,7 +82,7 @@ void StoreClient::greet() {
   const auto nonce = static_cast<std::uint32_t>(getpid());
   send(Request(Query::kValidate).number(kMagic).bytes());
   send(Request(Query::kPing).number(nonce).bytes());
-  if (receive_number<std::uint32_t>() != nonce) lose("what answers there is no store");
+  if (receive_number<std::uint32_t>() != nonce) lose("the server at this address is not a store");
   interrupts_.clear();
 }
 
@@ -142,7 +142,7 @@ Number StoreClient::receive_number() {
 
 std::string StoreClient::receive_text() {
   const auto bytes = receive_number<std::uint64_t>();
-  if (bytes > kMostBytes) lose("what answers there is no store");
+  if (bytes > kMostBytes) lose("the server at this address is not a store");
   std::string text(bytes, '\0');
   receive(text);
   return text;

@@ -63,7 +63,7 @@ void check_same_classes(const std::vector<const format::WeightSet*>& sets,
 
 void average(const AverageArguments& arguments) {
   if (core::type_at(arguments.out) != std::filesystem::file_type::not_found) {
-    throw core::UsageError("--out", fmt::format("{} is there already", arguments.out),
+    throw core::UsageError("--out", fmt::format("{} exists already", arguments.out),
                            "name a new file");
   }
   const auto report = [](const std::string& damage) { core::warn("{}", damage); };

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kNone = "there is no checkpoint in it";
+constexpr const char* kNone = "has no checkpoint";
 constexpr const char* kNoneRemedy = "name a run's folder, its checkpoints folder or one checkpoint";
 
 struct CheckpointArguments {

@@ -104,8 +104,8 @@ std::vector<format::OwnedTensor> tensors_of(const format::WeightSet& weights,
 void export_checkpoint(const ExportArguments& arguments) {
   if (arguments.dtype == kInt8 && !exchange::takes_int8(arguments.to)) {
     throw core::UsageError("--dtype int8",
-                           fmt::format("{} loads no whole numbers with scales", arguments.to),
-                           "export them as safetensors or pt");
+                           fmt::format("{} cannot load int8 weights with scales", arguments.to),
+                           "use --to safetensors or --to pt");
   }
   const fs::path checkpoint = format::checkpoint_at(arguments.checkpoint);
   const exchange::ExportSource source = read_source(checkpoint, arguments.tokenizer);

@@ -199,7 +199,7 @@ std::vector<std::int64_t> remove_left_out(const KeepArguments& arguments) {
       disk, kept.folder, kept.survey, newest, retention(arguments.run, arguments), housekeeping);
   format::settle_links(disk, kept.folder);
   if (housekeeping.failures() > 0) {
-    throw core::StorageError(kept.folder.string(), "not all that was to go could be removed",
+    throw core::StorageError(kept.folder.string(), "some checkpoints could not be removed",
                              "see the warnings; the same command tries again");
   }
   return removed;
@@ -208,8 +208,9 @@ std::vector<std::int64_t> remove_left_out(const KeepArguments& arguments) {
 void prune(const KeepArguments& arguments) {
   const Kept before = look(arguments);
   if (!arguments.dry_run && is_running(arguments.run)) {
-    throw core::UsageError(arguments.run, "the run is going on, and keeps what its recipe says",
-                           "wait for its end, or look with --dry-run");
+    throw core::UsageError(
+        arguments.run, "the run is still running, and keeps checkpoints by the rules of its recipe",
+        "wait until it ends, or use --dry-run");
   }
   const std::int64_t bytes = freed_bytes(before.folder, left_out(before));
   const std::vector<std::int64_t> removed =
@@ -225,7 +226,7 @@ void prune(const KeepArguments& arguments) {
 
 void save_now(const KeepArguments& arguments) {
   if (!is_running(arguments.run)) {
-    throw core::UsageError(arguments.run, "no run is going on in it",
+    throw core::UsageError(arguments.run, "no run is running in this folder",
                            "name a running run's folder");
   }
   format::make_request(core::system_disk(), arguments.run, format::kSaveRequest);

@@ -27,7 +27,7 @@ struct ReshardArguments {
 
 void reshard(const ReshardArguments& arguments) {
   if (core::type_at(arguments.output) != std::filesystem::file_type::not_found) {
-    throw core::UsageError("--output", fmt::format("{} is there already", arguments.output),
+    throw core::UsageError("--output", fmt::format("{} exists already", arguments.output),
                            "name a new folder");
   }
   const std::filesystem::path checkpoint = format::checkpoint_at(arguments.checkpoint);

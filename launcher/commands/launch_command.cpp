@@ -43,7 +43,8 @@ void refuse_for_programs(const LaunchOptions& options) {
 
 void refuse_for_overfit(const LaunchOptions& options, const Placement& placement) {
   if (!options.resume.empty()) {
-    throw core::UsageError("--overfit", "begins a new run, and --resume is given", "leave one out");
+    throw core::UsageError("--overfit", "starts a new run, so it does not go with --resume",
+                           "leave one out");
   }
   if (placement.nnodes > 1) {
     throw core::UsageError("--overfit", "runs on one node", "leave --nnodes out");
@@ -120,7 +121,8 @@ int launch_program(const LaunchOptions& options) {
   for (const std::string& note : check_rare_flags(options.rare)) core::log("{}", note);
   const Placement placement = resolve_placement(options, slurm_step());
   if (!placement.fixed_ranks && !options.ranks_filter.empty()) {
-    throw core::UsageError("--ranks-filter", "needs to know this node's ranks, and they may change",
+    throw core::UsageError("--ranks-filter",
+                           "needs fixed ranks, but the ranks of this node may change",
                            "use --local-ranks-filter");
   }
   ForeignJob job(options, placement);

@@ -27,7 +27,8 @@ void limit_data(std::int64_t samples, recipe::Data& data) {
     data.train = first;
   }
   if (!data.train.tokens.empty()) {
-    throw core::UsageError("--overfit", "the training set is token files, which have no samples",
+    throw core::UsageError("--overfit",
+                           "the training set is token files, from which no samples are selected",
                            "tokenize one short text and launch a copy of the recipe with it");
   }
   data.train.limit = samples;
@@ -67,9 +68,9 @@ bool is_wiring_test(const std::filesystem::path& folder) {
 
 void make_overfit(std::int64_t samples, int ranks, recipe::Recipe& recipe) {
   if (samples % ranks != 0) {
-    throw core::UsageError("--overfit",
-                           fmt::format("{} samples are not shared by {} ranks", samples, ranks),
-                           fmt::format("give a multiple of {}", ranks));
+    throw core::UsageError(
+        "--overfit", fmt::format("{} samples cannot be divided among {} ranks", samples, ranks),
+        fmt::format("give a multiple of {}", ranks));
   }
   limit_data(samples, recipe.data);
   remove_regularization(recipe);
@@ -85,11 +86,11 @@ void replace_wiring_test(const std::filesystem::path& run) {
   if (!is_wiring_test(run)) return;
   const std::string shown = core::printable(run.string());
   if (run_state(run).state == "running") {
-    throw core::UsageError("--overfit", "a wiring test runs in " + shown,
+    throw core::UsageError("--overfit", "another --overfit check is running in " + shown,
                            "wait until it has ended");
   }
   core::system_disk().remove_all(run);
-  core::log("{}: replaces the earlier wiring test", shown);
+  core::log("{}: replaces the earlier --overfit check", shown);
 }
 
 int judge_overfit(const std::filesystem::path& run) {

@@ -39,7 +39,7 @@ std::map<std::string, std::string> parse_rdzv_conf(const std::string& text) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string near = core::nearest(key, known);
       throw core::UsageError(
-          "--rdzv-conf", fmt::format("\"{}\" is no key", core::printable(key)),
+          "--rdzv-conf", fmt::format("\"{}\" is not a key", core::printable(key)),
           fmt::format("use some of: {}{}", fmt::join(known, ", "),
                       near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
     }

@@ -9,7 +9,7 @@ struct RestartLimits {
   int most = 0;      // total number
   int per_hour = 0;  // number within any hour; 0: no limit
   // Delay before the second restart of several quick failures; doubles with each, up to a minute.
-  // There is no delay before the first restart, or after an attempt of at least a minute.
+  // There is not a delay before the first restart, or after an attempt of at least a minute.
   std::chrono::milliseconds delay{1000};
 };
 

@@ -72,7 +72,7 @@ std::string device_of(const char* visible, int local_rank) {
 [[noreturn]] void refuse_program(const std::string& name) {
   std::error_code absent;
   if (!std::filesystem::is_regular_file(name, absent)) {
-    throw core::UsageError(name, "is no executable file and not on PATH",
+    throw core::UsageError(name, "is neither an executable file nor on PATH",
                            "check the program after --");
   }
   const std::string here =
@@ -81,8 +81,8 @@ std::string device_of(const char* visible, int local_rank) {
     throw core::UsageError(name, "is not on PATH", "it is in this folder: -- " + here);
   }
   throw core::UsageError(
-      name, "is a file that may not be executed",
-      fmt::format("chmod +x {}, or name what runs it: -- {} {}", here,
+      name, "is not executable",
+      fmt::format("chmod +x {}, or name its interpreter: -- {} {}", here,
                   name.ends_with(".py") ? "python" : "sh", core::shell_word(name)));
 }
 

@@ -38,7 +38,7 @@ ReadSecret read_secret(const std::filesystem::path& path) {
   if (!fd) return {.text = "", .why_not = "cannot be read: " + core::errno_text(errno)};
   struct stat found {};
   if (::fstat(fd.get(), &found) != 0) return {.text = "", .why_not = core::errno_text(errno)};
-  if (!S_ISREG(found.st_mode)) return {.text = "", .why_not = "is no regular file"};
+  if (!S_ISREG(found.st_mode)) return {.text = "", .why_not = "is not a regular file"};
   if (found.st_uid != ::geteuid()) return {.text = "", .why_not = "belongs to another user"};
   if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return {
@@ -88,7 +88,7 @@ std::string job_secret(const std::filesystem::path& run) {
   }
   if (!secret.why_not.empty()) {
     core::warn(
-        "/checkpoint/replicate: {} {}, so no checkpoints are in other nodes' memory\n"
+        "/checkpoint/replicate: {} {}, so there are no peer checkpoints\n"
         "  give all nodes the same secret: one file that {} names on each",
         path.string(), secret.why_not, kSecretVariable);
   }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::seconds kDrain{5};
 constexpr std::chrono::seconds kKill{1};
-constexpr const char* kConsequence = "training goes on without exports";
+constexpr const char* kConsequence = "training continues without exports";
 
 // Events of earlier jobs of the run end there.
 std::uintmax_t journal_bytes(const std::filesystem::path& run) {

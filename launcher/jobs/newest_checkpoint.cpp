@@ -85,8 +85,8 @@ std::optional<fs::path> newest_checkpoint(const RunRequest& request,
       if (auto newer = fetch_newer(request, own)) return newer;
     } catch (const core::Error& error) {
       if (!own.checkpoint || error.exit_code() != core::ExitCode::kStorage) throw;
-      core::warn("{}: {}; the run goes on from its own newest checkpoint", error.place(),
-                 error.found());
+      core::warn("{}: {}; the run continues from the newest checkpoint in its own folder",
+                 error.place(), error.found());
     }
   }
   if (own.damage) throw core::CheckpointError(*own.damage);

@@ -128,7 +128,7 @@ void check_replicate(const recipe::Recipe& recipe, const Placement& placement) {
   throw core::RecipeError(
       "/checkpoint/replicate",
       others == 0
-          ? "the job has one node, and no other one's memory"
+          ? "the job has one node, so there is no memory of another node"
           : fmt::format("asks for the memory of {} other nodes, and the job has {}", asked, others),
       others == 0 ? "start it on several (--nnodes), or: --set checkpoint.replicate=null"
                   : "start it on more (--nnodes), or ask for fewer");
@@ -137,12 +137,12 @@ void check_replicate(const recipe::Recipe& recipe, const Placement& placement) {
 void warn_of_memory(const std::vector<std::string>& all, bool one_host) {
   if (all.size() < 2) {
     core::warn(
-        "/checkpoint/replicate: the job goes on with one node, so its checkpoints are in no "
-        "other one's memory");
+        "/checkpoint/replicate: the job continues on one node, so its checkpoints are not in the "
+        "memory of another node");
   } else if (one_host) {
     core::warn(
-        "/checkpoint/replicate: all nodes of the job are launchers of one host: their memory is "
-        "lost with it");
+        "/checkpoint/replicate: all launchers of the job are on one host: if it is lost, all "
+        "copies in memory are lost");
   }
 }
 

@@ -48,7 +48,7 @@ bool is_known_to_workers(int signal);
 std::optional<Failure> failure_of(const OutcomeRules& rules, const GroupEnd& end,
                                   const std::vector<WorkerPlan>& plans);
 
-// True if all `workers` workers succeeded or their loss was tolerated, and nobody stopped them.
+// True if all `workers` workers succeeded or their loss was tolerated, and they were not stopped.
 bool all_succeeded(const GroupEnd& end, std::size_t workers);
 
 }  // namespace scaletrain::launcher

@@ -67,7 +67,8 @@ class RecipeWorkers {
   double busy_threads_;  // load of other processes here before the workers' start
   core::Descriptor recipe_file_, console_, nothing_;
   core::Pipe lifeline_;
-  std::vector<core::Descriptor> logs_, verdicts_;  // of the current attempt
+  std::vector<core::Descriptor> logs_,
+      verdicts_;  // log files and error descriptors of the current attempt
   core::Housekeeping housekeeping_;
 };
 

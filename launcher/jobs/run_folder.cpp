@@ -73,7 +73,7 @@ void RunFolder::own(bool is_first) {
   core::Disk& disk = core::system_disk();
   core::Housekeeping housekeeping;
   for (const fs::path& folder : {path_, path_ / "checkpoints"}) {
-    housekeeping.attempt("it stays, and is removed when that is possible",
+    housekeeping.attempt("it is kept, and removed later if possible",
                          [&] { core::remove_left_overs(disk, folder); });
   }
   for (const char* const name : {"failure.json", "finished.json"}) {

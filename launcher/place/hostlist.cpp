@@ -29,7 +29,7 @@ class Expansion {
  private:
   [[noreturn]] void refuse() const {
     throw core::UsageError(place_,
-                           fmt::format("\"{}\" is no list of hosts", core::printable(text_)),
+                           fmt::format("\"{}\" is not a list of hosts", core::printable(text_)),
                            "it should look like gpu[01-03,7],login");
   }
 

@@ -45,8 +45,8 @@ void resolve_nnodes(const std::string& text, Placement& result) {
                       ? result.min_nodes
                       : parse_count("--nnodes", text.substr(colon + 1), 1, kMaxNodes);
   if (result.min_nodes > result.nnodes) {
-    throw core::UsageError("--nnodes", fmt::format("\"{}\" is upside down", text),
-                           "give LEAST:MOST, 2:4");
+    throw core::UsageError("--nnodes", fmt::format("\"{}\" has a minimum above its maximum", text),
+                           "give MIN:MAX, such as 2:4");
   }
 }
 
@@ -60,7 +60,7 @@ void check_backend(const LaunchOptions& options) {
 // Elastic jobs: nodes have no fixed numbers, and those that join take part.
 void resolve_elastic(const LaunchOptions& options, Placement& result) {
   if (options.rdzv_endpoint.empty()) {
-    throw core::UsageError("--rdzv-endpoint", "is missing, and nodes may come and go",
+    throw core::UsageError("--rdzv-endpoint", "is missing, and --nnodes is a range",
                            "give every node the same HOST:PORT of one or more of the nodes: "
                            "a:29400,b:29400");
   }
@@ -84,8 +84,9 @@ void resolve_meeting(LaunchOptions& options, int nnodes) {
   if (options.rdzv_endpoint.empty()) return;
   const std::vector<Endpoint> endpoints = parse_endpoints(options.rdzv_endpoint, 0);
   if (endpoints.size() > 1) {
-    throw core::UsageError("--rdzv-endpoint", "has several places, and the nodes are fixed",
-                           "give that of node 0, or --rdzv-backend c10d");
+    throw core::UsageError("--rdzv-endpoint",
+                           "has several endpoints, and the number of nodes is fixed",
+                           "give the endpoint of node 0, or use --rdzv-backend c10d");
   }
   options.master_addr = endpoints.front().host;
   if (endpoints.front().port != 0) options.master_port = std::to_string(endpoints.front().port);

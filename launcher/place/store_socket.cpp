@@ -43,8 +43,9 @@ void require_loopback() {
   address.sin_port = htons(9);  // nothing is sent: this only selects the route
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (!fd || connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
-  throw core::UsageError("127.0.0.1", "cannot be reached: " + core::errno_text(errno),
-                         "the workers meet there: bring the interface up, ip link set lo up");
+  throw core::UsageError(
+      "127.0.0.1", "cannot be reached: " + core::errno_text(errno),
+      "the workers need it for the rendezvous: enable the interface with ip link set lo up");
 }
 
 // Binds to `port` (0: a free one) on the loopback interface or on all. On failure the descriptor is

@@ -94,7 +94,7 @@ std::optional<Driver> ask_driver(std::string* why) {
     return std::nullopt;
   };
   Nvml nvml;
-  if (!nvml.is_there()) return refuse("the driver's library libnvidia-ml.so.1 is not here");
+  if (!nvml.is_there()) return refuse("the driver's library libnvidia-ml.so.1 was not found");
   if (const int status = nvml.start(); status != 0) {
     return refuse(fmt::format("the driver does not answer (NVML error {})", status));
   }

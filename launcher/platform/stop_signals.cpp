@@ -25,7 +25,7 @@ std::vector<int> parse_signals(const std::string& flag, const std::string& text)
     int number = 1;
     while (number < SIGRTMIN && core::signal_name(number) != name) ++number;
     if (number >= SIGRTMIN) {
-      core::warn("{}: \"{}\" is no signal of this machine, and nothing waits for it", flag,
+      core::warn("{}: \"{}\" is not a signal of this machine and is ignored", flag,
                  core::printable(name));
       continue;
     }

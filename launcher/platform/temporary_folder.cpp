@@ -29,10 +29,10 @@ std::filesystem::path make_temporary_folder(const std::string& label,
   if (::mkdtemp(path.data()) != nullptr) return path;
   const std::string reason = core::errno_text(errno);
   if (!parent.empty()) {
-    throw core::StorageError(path, "cannot be made: " + reason, "name a folder with room");
+    throw core::StorageError(path, "cannot be made: " + reason, "name a folder with free space");
   }
   throw core::StorageError(path, "cannot be made: " + reason,
-                           "set TMPDIR to a folder with room: TMPDIR=FOLDER scaletrain ...");
+                           "set TMPDIR to a folder with free space: TMPDIR=FOLDER scaletrain ...");
 }
 
 }  // namespace scaletrain::launcher

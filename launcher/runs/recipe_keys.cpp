@@ -86,12 +86,12 @@ KeyCondition::KeyCondition(const std::string& text) {
     break;
   }
   if (operator_.empty()) {
-    throw core::UsageError("--where", fmt::format("\"{}\" is no condition", text),
+    throw core::UsageError("--where", fmt::format("\"{}\" is not a condition", text),
                            "write KEY=VALUE with =, !=, <, <=, > or >=: optimizer.name=adamw");
   }
   const bool by_size = operator_ != "=" && operator_ != "!=";
   if (by_size && !number_in_text(wanted_)) {
-    throw core::UsageError("--where", fmt::format("\"{}\" is no number", wanted_),
+    throw core::UsageError("--where", fmt::format("\"{}\" is not a number", wanted_),
                            fmt::format("{} compares numbers: {}{}0.1", operator_, key_, operator_));
   }
 }

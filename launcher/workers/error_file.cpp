@@ -100,7 +100,7 @@ void copy_error_file(const std::filesystem::path& from, const std::filesystem::p
     if (file["message"].is_object()) file["message"]["errorCode"] = code;
     core::write_durably(core::system_disk(), to, core::json_text(file));
   } catch (const core::Error& error) {
-    core::warn("the cause was not handed on: {}", error.what());
+    core::warn("the cause of the failure was not passed on: {}", error.what());
   }
 }
 

@@ -95,7 +95,8 @@ void WorkerSet::end_groups(core::SteadyTime end) {
   for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
   for (Worker& worker : workers_) {
     if (!worker.process.end_group(end) && worker.ended) {
-      core::warn("rank {}: a process that it left behind hangs in the kernel", worker.plan->rank);
+      core::warn("rank {}: one of its child processes hangs in the kernel and cannot be killed",
+                 worker.plan->rank);
     }
     if (reaper_ != nullptr) reaper_->forget(worker.process.pid());
   }

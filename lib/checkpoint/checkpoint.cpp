@@ -32,8 +32,7 @@ std::optional<format::Survey> survey_or_warn(const fs::path& checkpoints,
                        [&] { survey = format::survey_checkpoints(checkpoints); });
   if (!survey) return survey;
   for (const auto& [step, why] : survey->unread) {
-    core::warn("{}; the checkpoint of step {} is kept, as nobody knows what it is worth", why,
-               step);
+    core::warn("{}; the checkpoint of step {} is kept, because its metrics are unknown", why, step);
   }
   return survey;
 }
@@ -48,7 +47,7 @@ class Turn {
     try {
       if (writers_ != nullptr) writers_->end();
     } catch (const std::exception& error) {  // the others see that this rank is gone
-      core::warn("the end of a save was not announced: {}", error.what());
+      core::warn("the other ranks were not informed of the end of a save: {}", error.what());
     }
   }
   Turn(const Turn&) = delete;
@@ -83,7 +82,7 @@ void check_sizes(const fs::path& folder, const format::FileEntries& files) {
     if (!error && bytes == static_cast<std::uintmax_t>(entry.bytes)) continue;
     throw core::StorageError(
         (folder / name).string(),
-        error ? fmt::format("is not here, where {} bytes were written", entry.bytes)
+        error ? fmt::format("does not exist on this node, and {} bytes were written", entry.bytes)
               : fmt::format("has {} bytes, and {} were written", bytes, entry.bytes),
         "set /checkpoint/writers to \"rank_0\", or use a file system that all nodes share");
   }

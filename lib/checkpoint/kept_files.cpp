@@ -131,7 +131,7 @@ bool KeptFiles::link(core::Disk& disk, const fs::path& path, const File& file) {
     throw core::StorageError(from.string(), "is another file than the one that was written", "");
   } catch (const core::StorageError& error) {
     if (!std::exchange(has_warned_, true)) {
-      core::warn("{}: {}; what did not change is written again", error.place(), error.found());
+      core::warn("{}: {}; unchanged tensors are written again", error.place(), error.found());
     }
     return false;
   }

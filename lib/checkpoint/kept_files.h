@@ -52,7 +52,7 @@ class KeptFiles {
     bool operator==(const Identity&) const = default;
   };
   struct Stored {
-    format::CutTensor tensor;  // with the piece that this process writes
+    format::CutTensor tensor;  // tensor with the piece that this process writes
     std::string sum;
   };
   struct File {
@@ -76,8 +76,9 @@ class KeptFiles {
                   const HostTensors& tensors, const TensorSums& sums,
                   std::optional<std::int64_t> step, format::FolderFiles& written);
 
-  std::filesystem::path folder_;              // the previous checkpoint's folder
-  std::map<std::string, Files> last_, next_;  // key: table; previous checkpoint, one being written
+  std::filesystem::path folder_;  // the previous checkpoint's folder
+  std::map<std::string, Files> last_,
+      next_;  // by piece table: files of the previous checkpoint, and of the one being written
   std::int64_t kept_ = 0;  // number of files written by this process; makes names unique
   bool has_warned_ = false;
 };

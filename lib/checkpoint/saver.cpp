@@ -133,8 +133,8 @@ void Saver::follow(const Contents& share) {
   try {
     write_share(disk_, options_.run, share, *options_.writers, kept());
   } catch (const std::exception& error) {
-    core::warn("a share of the checkpoint of step {} was given up: {}", share.state.step,
-               error.what());
+    core::warn("this rank's part of the checkpoint of step {} was not written: {}",
+               share.state.step, error.what());
   }
 }
 

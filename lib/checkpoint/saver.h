@@ -72,7 +72,8 @@ class Saver {
   // that has lost bytes after its write; the next ones are not affected.
   std::optional<Saved> next();
 
-  // Returns the seconds since the running write last called the disk; 0 if no write is running.
+  // Returns the seconds since the last disk operation of the running write; 0 if no write is
+  // running.
   double stands_still_s();
 
   // Waits until all saves are written, on all ranks. next() returns the outcomes.

@@ -21,9 +21,9 @@ struct ReadOptions {
 // A file that this rank can open, compared with the shards that it is to fill.
 class ShardReader {
  public:
-  // A wanted shard that is not here stands for a tensor, or a parameter with state, of other ranks:
-  // the file may have it. Throws core::CheckpointError naming the first three tensors of each kind
-  // that are missing, left over, of another shape or of another dtype.
+  // A target shard that this rank does not hold is a tensor, or a parameter with state, of other
+  // ranks: the file may have it. Throws core::CheckpointError naming the first three tensors of
+  // each kind that are missing, left over, of another shape or of another dtype.
   ShardReader(const std::filesystem::path& file, const units::Shards& wanted,
               ReadOptions options = {});
 

@@ -31,7 +31,7 @@ class TensorFiles {
     const TensorFile* of;
     HostTensors tensors;
     bool links = false;    // unchanged tensors are linked
-    TensorSums sums = {};  // of the tensors, if unchanged ones are linked
+    TensorSums sums = {};  // hashes of the tensors, if unchanged ones are linked
   };
   void add(const TensorFile& file);
 

@@ -41,7 +41,8 @@ using Progress = std::function<void()>;
 // copied, so they must not change while this object lives.
 class HostTensors {
  public:
-  explicit HostTensors(const units::Shards& shards);  // local tensors of those that are here
+  explicit HostTensors(
+      const units::Shards& shards);  // local tensors of the shards that this rank holds
 
   std::int64_t bytes() const;
   TensorSums sums() const;

@@ -66,7 +66,7 @@ class Loader {
 
   WeightReport load(const Progress& progress, const CheckFiles& check) {
     if (weights_.new_head && rules_.head.empty()) {
-      throw core::RecipeError("/model/weights/new_head", "the model does not say what its head is",
+      throw core::RecipeError("/model/weights/new_head", "the model does not define a head",
                               "leave it out");
     }
     refuse_adapter();
@@ -131,7 +131,7 @@ class Loader {
     const auto had = json.at(place).get<std::int64_t>();
     if (had == rules_.heads) return;
     throw core::CheckpointError(file.string(),
-                                fmt::format("says {} attention heads ({}), and the model has {}",
+                                fmt::format("has {} attention heads ({}), and the model has {}",
                                             had, place.to_string(), rules_.heads),
                                 fmt::format("set /model/heads to {}", had));
   }
@@ -260,7 +260,7 @@ class Loader {
       if (had[0] < wanted[0]) {
         throw core::CheckpointError(
             weights_.path,
-            fmt::format("has {} positions ({}), and the model {}", had[0], name, wanted[0]),
+            fmt::format("has {} positions ({}), and the model has {}", had[0], name, wanted[0]),
             fmt::format("set /model/positions to {} or less", had[0]));
       }
       match.fit = Match::Fit::kFirstPositions;
@@ -278,15 +278,14 @@ class Loader {
     if (!parts.empty()) {
       throw core::CheckpointError(
           weights_.path, fmt::format("does not fit the model: tensors {}", fmt::join(parts, "; ")),
-          fits
-              ? "name the model that the weights are of, or patterns in /model/weights: "
-                "\"allow_missing\" for what may stay as initialised, \"allow_unused\" for what may "
-                "be left"
-              : "name the model that the weights are of, with its sizes");
+          fits ? "set the model of the weights, or give patterns in /model/weights: "
+                 "\"allow_missing\" for tensors that keep their initialization, \"allow_unused\" "
+                 "for tensors to ignore"
+               : "set the model of the weights, with its sizes");
     }
     if (!matches_.empty()) return;
-    throw core::CheckpointError(weights_.path, "has no tensor that the model takes",
-                                "name the model that the weights are of");
+    throw core::CheckpointError(weights_.path, "has no tensor of the model",
+                                "set the model of the weights");
   }
 
   // The whole of `source` as it is stored.

@@ -98,11 +98,11 @@ class Writers::Watch {
                                               : patience.absent_s;
     const double silent_s = core::seconds_since(changed_);
     if (silent_s < limit_s) return;
-    throw core::StoppedError(fmt::format("rank {}", writers_.rank_),
-                             fmt::format("rank {} has not shown itself for {:.0f} s while a "
-                                         "checkpoint was written",
-                                         rank_, silent_s),
-                             "look at the log of that rank");
+    throw core::StoppedError(
+        fmt::format("rank {}", writers_.rank_),
+        fmt::format("rank {} has not responded for {:.0f} s while a checkpoint was written", rank_,
+                    silent_s),
+        "look at the log of that rank");
   }
 
  private:

@@ -43,7 +43,7 @@ Pipe make_pipe();
 // Throws Error of kMemory when there is no memory for it.
 Descriptor make_memory_file(const char* label, std::string_view bytes = {});
 
-// The path under which this process, and a child that inherits it, can open `fd` anew.
+// Path under which this process, and a child that inherits `fd`, can open the file again.
 std::string path_of(int fd);
 
 // The file, made if it is not there, for writing at its end. Throws StorageError with `remedy`, or

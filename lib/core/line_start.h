@@ -1,6 +1,7 @@
-// Tracks if the next text on standard error begins a line: a report that follows an unfinished line
-// of a worker begins on a new one. Text of this process is known; text of others can be asked of a
-// file, brought to a known place on a terminal, and only be assumed of a pipe.
+// Tracks whether standard error is at the beginning of a line, so that a report after an unfinished
+// line of a worker starts on a new line. Text of this process is tracked. For text of other
+// processes the last byte of a file is read, a terminal's cursor is moved to a known place, and for
+// a pipe an assumption is made.
 #pragma once
 
 #include <string>
@@ -12,12 +13,12 @@ void note_error_stream(char last);
 // A child that shares standard error with this process may have written there.
 void suspect_error_stream();
 
-// Variant for a worker that draws a progress bar there: on a terminal alone, elsewhere its lines
-// are whole.
+// Like suspect_error_stream(), for a worker that draws a progress bar on standard error; has an
+// effect on a terminal only, since elsewhere its lines are complete.
 void leave_bar_of_terminal();
 
-// Returns what begins a new line for the next text; "" where it stands there as far as one knows.
-// The caller writes it: the next call returns "" until somebody else has written.
+// Returns "\n" if the next text would otherwise continue an unfinished line, "" if not as far as is
+// known. The caller writes it: the next call returns "" until somebody else has written.
 std::string to_line_start();
 
 }  // namespace scaletrain::core

@@ -56,7 +56,7 @@ void write_limited(LimitedConsole& to, std::string_view text) {
 }
 
 // Once, to who hears warnings: the file behind standard error takes no more. A reader that has gone
-// is no fault.
+// is not a fault.
 void report_lost_lines(int error) {
   static std::atomic<bool> has_reported = false;
   if (error == EPIPE || error == EAGAIN || !warning_listener() || has_reported.exchange(true))

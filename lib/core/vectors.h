@@ -38,9 +38,9 @@ constexpr std::int64_t kLanes = 8;
   return result;
 }
 
-// e^x in the precision of fp32 where that is a normal number; beyond, what it is at the nearest
-// such x. NaN stays NaN. Reduction and polynomial as Moshier's expf (Cephes, single
-// precision).
+// e^x in the precision of fp32; an x whose result is not a normal number is first moved to the
+// nearest x with a normal result. NaN stays NaN. Reduction and polynomial as Moshier's expf
+// (Cephes, single precision).
 [[gnu::always_inline]] inline Floats exp(Floats x) {
   constexpr float kLowest = -87.0F, kHighest = 88.0F;
   constexpr float kLog2E = 1.44269504F, kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;

@@ -46,7 +46,7 @@ std::optional<CollectiveFault> parse_collective_fault(const std::string& text) {
   const auto number = core::parse_number<int>(fields.size() > 3 ? fields[3] : "1");
   const bool has_number = number && *number > 0 && fields.size() <= 4;
   if (!signal || !step || !rank || fields[2].empty() || !has_number) {
-    throw core::UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
+    throw core::UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is not a fault", text),
                            "use kill@STEP,RANK,COLLECTIVE or stop@STEP,RANK,COLLECTIVE, and of "
                            "several ,NUMBER; lib/dist/collective_fault.h says more");
   }

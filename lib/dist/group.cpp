@@ -68,8 +68,9 @@ void report_no_memory(const ShmMeeting& meeting, CpuExchange asked, int rank) {
         R"(use "auto" or "gloo")");
   }
   if (meeting.one_host && rank == 0) {
-    core::warn("ranks of one host exchange over the network, since they share no memory: {}",
-               meeting.why_not);
+    core::warn(
+        "ranks of one host communicate over the network, because they have no shared memory: {}",
+        meeting.why_not);
   }
 }
 

@@ -12,8 +12,8 @@ namespace scaletrain::dist {
 void throw_lost(int rank, const std::string& what, const std::string& cause) {
   throw core::StoppedError(
       fmt::format("rank {}", rank),
-      fmt::format("{} not completed: a peer was lost or time was up ({})", what, cause),
-      "the rank that failed first says why in its own log; resume from the newest checkpoint");
+      fmt::format("{} not completed: a peer was lost or the timeout expired ({})", what, cause),
+      "the log of the rank that failed first has the cause; resume from the newest checkpoint");
 }
 
 void throw_lost(int rank, const std::string& what, const std::exception& cause) {

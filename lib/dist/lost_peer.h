@@ -6,8 +6,9 @@
 
 namespace scaletrain::dist {
 
-// Throws core::StoppedError, "rank 1: the gradients were not completed: a peer was lost or time was
-// up (CAUSE)" for `what` "the gradients were"; core::OutOfMemoryError if `cause` reports that.
+// Throws core::StoppedError, "rank 1: the gradients were not completed: a peer was lost or the
+// timeout expired (CAUSE)" for `what` "the gradients were"; core::OutOfMemoryError if `cause`
+// reports that.
 [[noreturn]] void throw_lost(int rank, const std::string& what, const std::string& cause);
 [[noreturn]] void throw_lost(int rank, const std::string& what, const std::exception& cause);
 

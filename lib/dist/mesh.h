@@ -27,7 +27,7 @@ class Mesh {
   int coordinate(core::Axis axis) const { return plan_.coordinate(rank_, axis); }
   // replica of this rank, if replicas are decoupled
   int replica() const { return plan_.replica(rank_); }
-  // This rank's data coordinate; true if it counts the samples of that coordinate; true if it
+  // Data-parallel rank of this rank; true if it counts the samples of that dp_rank; true if it
   // counts losses (core::MeshPlan).
   int reader() const { return plan_.reader(rank_); }
   bool counts() const { return plan_.counts(rank_); }

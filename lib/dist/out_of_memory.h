@@ -10,8 +10,8 @@ namespace scaletrain::dist {
 
 // Advice for the user.
 inline constexpr const char* kLessMemory =
-    "make /batch/per_device smaller and /batch/accumulate larger, or set \"recompute\": \"all\"; "
-    "`scaletrain bench memory RECIPE` shows what each saves";
+    "lower /batch/per_device and raise /batch/accumulate, or set \"recompute\": \"all\"; "
+    "`scaletrain bench memory RECIPE` shows the savings of each technique";
 
 // True if `message`, the complete what() of an exception, reports that device, pinned or host
 // memory ran out.

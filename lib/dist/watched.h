@@ -27,7 +27,7 @@ class CollectiveListener {
 };
 
 // Base: c10d::ProcessGroupGloo, c10d::ProcessGroupNCCL or ShmBackend; the arguments after
-// `listener` are its.
+// `listener` are passed to its constructor.
 template <class Base>
 class Watched : public Base {
  public:

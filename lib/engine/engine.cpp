@@ -70,8 +70,8 @@ task::Example next_micro_batch(MicroBatches& batches) {
 void require_tokens_alone(const units::Unit& last) {
   if (last.takes_tokens_alone) return;
   throw core::RecipeError("/loss/chunk",
-                          "the model's last unit does not say that it takes tokens one by one",
-                          "set its takes_tokens_alone where it does, otherwise leave it out");
+                          "the last unit of the model does not process each token by itself",
+                          "leave it out; a model whose last unit does so sets takes_tokens_alone");
 }
 
 Engine::Engine(const EngineParts& parts, std::uint64_t seed, const MemorySavings& savings)

@@ -30,7 +30,7 @@ std::string kind_of(const task::Example& example, int stage, const char* pass) {
                      fmt::join(example.input.sizes(), " "));
 }
 
-constexpr const char* kGoesOn = "whether evaluation goes on";
+constexpr const char* kGoesOn = "end of evaluation";
 
 using Row = std::vector<Action>;
 

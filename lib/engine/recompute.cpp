@@ -150,7 +150,7 @@ std::vector<bool> recomputed_units(const std::optional<recipe::Recompute>& recom
                                          : core::matches_any(recompute->match, units[i].name);
   }
   if (std::find(result.begin(), result.end(), true) == result.end()) {
-    throw core::RecipeError("/recompute", "there is nothing to run again before the last unit",
+    throw core::RecipeError("/recompute", "there is no unit to recompute before the last one",
                             "leave it out");
   }
   return result;

@@ -85,10 +85,10 @@ void check_tokenizer(const std::optional<KnownTokenizer>& ours, const format::We
   if (!theirs || is_same_tokenizer(theirs->name, ours->name)) return;
   throw core::CheckpointError(
       theirs->place,
-      fmt::format("the weights are of the tokenizer {}, and the training tokens of {} ({})",
+      fmt::format("the weights belong to the tokenizer {}, and the training tokens to {} ({})",
                   core::printable(theirs->name), core::printable(ours->name),
                   core::shown_path(ours->place)),
-      "tokenize with the tokenizer of the weights; for embeddings that are to learn another one, "
+      "tokenize with the tokenizer of the weights; to train the embeddings for another tokenizer, "
       "\"allow_other\": [\"tokenizer\"] in /model/weights");
 }
 

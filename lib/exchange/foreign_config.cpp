@@ -18,7 +18,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kOtherModel =
-    "our model of that name cannot compute this: use another model or its own library";
+    "scaletrain's model of that name cannot compute this: use another model, or the library of the "
+    "weights";
 
 const json& nothing() {
   static const json null;

@@ -168,9 +168,10 @@ ImageArchitecture timm_layout(const recipe::Recipe& recipe) {
   if (is_one_of(kConvNexts, model.name)) {
     return {model.name, convnext_args(model), "stem.0", "head.fc"};
   }
-  refuse_export("timm", fmt::format("timm has no {} with these tensors: it has our vit_*, "
-                                    "convnext_*, resnet*, resnext* and wide_resnet*",
-                                    model.name));
+  refuse_export("timm",
+                fmt::format("timm has no {} with these tensors; these can be exported: vit_*, "
+                            "convnext_*, resnet*, resnext* and wide_resnet*",
+                            model.name));
 }
 
 }  // namespace
@@ -185,9 +186,10 @@ ImageArchitecture torchvision_architecture(const recipe::Recipe& recipe) {
   const recipe::Model& model = recipe.model;
   const bool is_resnet = is_one_of(kResNets, model.name);
   if (!is_resnet && !is_one_of(kMobileNets, model.name)) {
-    refuse_export("torchvision", fmt::format("torchvision has no {} with these tensors: it has our "
-                                             "resnet*, resnext*, wide_resnet* and mobilenet_v3_*",
-                                             model.name));
+    refuse_export("torchvision",
+                  fmt::format("torchvision has no {} with these tensors; these can be exported: "
+                              "resnet*, resnext*, wide_resnet* and mobilenet_v3_*",
+                              model.name));
   }
   const auto refuse = [&](const char* key) {
     refuse_export("torchvision", fmt::format("torchvision's {} is not built with /model/{} \"{}\"",

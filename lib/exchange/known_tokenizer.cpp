@@ -64,7 +64,7 @@ void check_tokenizer_of_run(const std::string& token_file, const fs::path& run) 
   if (!given || is_same_tokenizer(trained->name, given->name)) return;
   throw core::CheckpointError(
       core::shown_path(given->place),
-      fmt::format("is of the tokenizer {}, and the run was trained on tokens of {} ({})",
+      fmt::format("was tokenized with {}, and the run was trained on tokens of {} ({})",
                   core::printable(given->name), core::printable(trained->name), trained->place),
       "tokenize with the tokenizer of the run");
 }

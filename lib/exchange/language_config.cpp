@@ -82,8 +82,8 @@ ordered_json llama_config(const recipe::Model& model, std::int64_t hidden) {
 ordered_json mixtral_config(const recipe::Model& model, const format::WeightSet& weights) {
   if (model.number("router_bias_rate") > 0) {
     throw core::UsageError("--to huggingface",
-                           "transformers' Mixtral has no bias that chooses experts, and this one "
-                           "was trained with /model/router_bias_rate",
+                           "transformers' Mixtral has no router bias, and this model was trained "
+                           "with /model/router_bias_rate",
                            "export it as pt or safetensors");
   }
   ordered_json config = llama_config(
@@ -208,11 +208,12 @@ ordered_json language_config(const recipe::Recipe& recipe, const format::WeightS
   } else if (model.name == "mixtral") {
     config = mixtral_config(model, weights);
   } else {
-    throw core::UsageError("--to huggingface",
-                           fmt::format("transformers has no {} with these tensors: it has our "
-                                       "gpt2, llama and mixtral",
-                                       model.name),
-                           "export it as timm, torchvision, pt or safetensors");
+    throw core::UsageError(
+        "--to huggingface",
+        fmt::format(
+            "transformers has no {} with these tensors; gpt2, llama and mixtral can be exported",
+            model.name),
+        "export it as timm, torchvision, pt or safetensors");
   }
   // transformers' defaults are numbers in another vocabulary.
   config["bos_token_id"] = end_of_text ? ordered_json(*end_of_text) : ordered_json();

@@ -29,11 +29,12 @@ bool is_exported(std::string_view name) {
 // Protects a user's other files from a mistyped path.
 void check_replaceable(const fs::path& out) {
   if (core::type_at(out) != fs::file_type::directory) {
-    throw core::UsageError(out.string(), "is there already, and is no folder", "name a new one");
+    throw core::UsageError(out.string(), "exists already and is not a folder", "name a new one");
   }
   for (const std::string& name : core::names_in(out)) {
     if (is_exported(name)) continue;
-    throw core::UsageError(out.string(), fmt::format("holds {}, which no export has written", name),
+    throw core::UsageError(out.string(),
+                           fmt::format("has {}, which is not a file of an export", name),
                            "name a new folder");
   }
 }
@@ -46,7 +47,7 @@ void publish_folder(core::Disk& disk, const fs::path& out, bool replaces,
   const fs::path path = out.has_filename() ? out : out.parent_path();
   const bool is_there = core::type_at(path) != fs::file_type::not_found;
   if (is_there && !replaces) {
-    throw core::UsageError(path.string(), "is there already", "replace it with --overwrite");
+    throw core::UsageError(path.string(), "exists already", "replace it with --overwrite");
   }
   if (is_there) check_replaceable(path);
   const fs::path parent = path.has_parent_path() ? path.parent_path() : ".";

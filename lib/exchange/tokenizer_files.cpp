@@ -88,8 +88,7 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
   }
   const auto file = find_file(card.tokenizer, fs::path(*path).parent_path());
   if (!file) {
-    result.missing =
-        fmt::format("{} is no file beside {} with its checksum", card.tokenizer, *path);
+    result.missing = fmt::format("{} is not beside {} with its checksum", card.tokenizer, *path);
     return result;
   }
   const fs::path merges = file->parent_path() / "merges.txt";

@@ -57,10 +57,9 @@ std::vector<std::int64_t> match_classes(const format::ClassNames& ours,
   } catch (const core::DataError& error) {
     throw core::CheckpointError(
         error.place(), error.found(),
-        fmt::format(
-            "{} has {}: set /model/weights/new_head for other classes; where only the names "
-            "differ, \"allow_other\": [\"class_names\"] takes the head by class numbers",
-            ours.owner, format::shown_classes(ours.names)));
+        fmt::format("{} has {}: set /model/weights/new_head for other classes; if only the names "
+                    "differ, \"allow_other\": [\"class_names\"] matches the head by class number",
+                    ours.owner, format::shown_classes(ours.names)));
   }
 }
 

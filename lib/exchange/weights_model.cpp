@@ -108,7 +108,7 @@ void check_same_computation(const recipe::Model& model, const format::WeightFile
   if (found.empty()) return;
   throw core::CheckpointError(
       file.string(), fmt::format("is of a model with {}", fmt::join(found, "; ")),
-      fmt::format("set {}; where it is to differ, \"allow_other\": [{}] in /model/weights",
+      fmt::format("set {}; to keep the difference, add \"allow_other\": [{}] in /model/weights",
                   fmt::join(wanted, ", "), fmt::join(names, ", ")));
 }
 

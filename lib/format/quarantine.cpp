@@ -118,7 +118,7 @@ Quarantine parse_quarantine(std::string_view text, const std::string& place) {
   JsonFields fields(json, place);
   if (const std::int64_t version = fields.integer("version"); version != kQuarantineVersion) {
     throw core::CheckpointError(place, fmt::format("is of version {}", version),
-                                fmt::format("version {} is read here", kQuarantineVersion));
+                                fmt::format("this program reads version {}", kQuarantineVersion));
   }
   std::vector<Quarantined> entries;
   read_list(fields.value("shards"), false, place, "/shards", entries);

@@ -50,7 +50,7 @@ std::int64_t Sampler::draw(std::span<const float> scores, std::uint64_t number) 
   const bool finite =
       std::all_of(scores.begin(), scores.end(), [](float score) { return std::isfinite(score); });
   if (!finite) {
-    throw core::CheckpointError("model", "gives scores that are not finite",
+    throw core::CheckpointError("model", "computes logits that are not finite",
                                 "use another checkpoint");
   }
   const auto [temperature, top_k, top_p, seed, text] = sampling_;

@@ -33,8 +33,9 @@ class AsyncCoordinator : public Coordinator {
  private:
   struct Replica {
     std::int64_t synchronizations = 0;
-    double share = 1;    // 1 / n
-    bool waits = false;  // its changes are added, and its ranks wait for answers
+    double share = 1;  // 1 / n
+    bool waits =
+        false;  // the replica's changes are in the global weights; its ranks wait for answers
   };
   void handle(int rank, dist::HubMessage message, const Send& send) override;
   void advance(const Send& send) override;

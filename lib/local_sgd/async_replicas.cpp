@@ -70,8 +70,10 @@ void AsyncReplicas::leave(std::optional<std::chrono::milliseconds> limit) {
   link_->send({.kind = kAwaitAll});
   std::optional<dist::HubMessage> answer;
   if (hosts() && limit && !(answer = link_->receive_within(*limit))) {
-    core::warn("some replicas were not heard of within {:g} s: what they learned last is not there",
-               std::chrono::duration<double>(*limit).count());
+    core::warn(
+        "some replicas did not respond within {:g} s: their progress since the last "
+        "synchronization is lost",
+        std::chrono::duration<double>(*limit).count());
     link_->send({.kind = kGiveUp});
   }
   if (!answer) answer_to(kAwaitAll);

@@ -19,7 +19,7 @@ namespace scaletrain::local_sgd {
 
 class Coordinator : public dist::HubRules {
  public:
-  // `steps` of training are done.
+  // `steps`: optimizer steps that are done when training starts or resumes.
   Coordinator(HubRanks hub, std::int64_t steps);
 
   void received(int rank, dist::HubMessage message, const Send& send) override;
@@ -31,10 +31,10 @@ class Coordinator : public dist::HubRules {
   // Messages of a rank that are not answered yet.
   struct Rank {
     bool is_active = true;                          // sends further messages
-    bool has_left = false, has_finished = false;    // in an orderly way; after the last step
+    bool has_left = false, has_finished = false;    // sent kLeave; sent it after the last step
     std::vector<dist::HubMessage> parts = {};       // kPart
-    std::optional<std::int64_t> synchronizes = {};  // step of its kSynchronize
-    std::optional<std::int64_t> stop = {};          // step of its kStop; stays set
+    std::optional<std::int64_t> synchronizes = {};  // step in the rank's kSynchronize message
+    std::optional<std::int64_t> stop = {};          // step in the rank's kStop message; never reset
     std::int32_t awaits = 0;                        // kAwaitAll or kAwaitStates
   };
 

@@ -195,7 +195,7 @@ dist::HubMessage DecoupledDiloco::receive() {
     if (auto message = link_->receive_within(kPollEvery)) return std::move(*message);
     if (!deadline_ || core::now() < std::max(*deadline_, since + kLeastPatience)) continue;
     core::warn(
-        "some replicas were not heard of in time: what they learned since the last exchange is "
+        "some replicas did not respond in time: their progress since the last synchronization is "
         "lost");
     link_->send({.kind = kGiveUp});
     return link_->receive();

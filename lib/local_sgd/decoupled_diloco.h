@@ -49,14 +49,17 @@ class DecoupledDiloco : public Decoupled {
   // Waits for a message of one of these kinds, and notes those before it.
   dist::HubMessage await(std::initializer_list<std::int32_t> kinds);
 
-  bool stop_requested_ = false;       // another replica is known to stop
-  bool has_sent_stop_ = false;        // with its step: it must not train further before stop_step_
+  bool stop_requested_ = false;  // another replica is known to stop
+  bool has_sent_stop_ =
+      false;  // this rank has sent kStop: it trains on only when stop_step_ is known
   bool any_rank_knows_stop_ = false;  // agreed by the replica's ranks after a synchronization
-  std::optional<std::int64_t> stop_step_;  // of the furthest replica, once agreed
+  std::optional<std::int64_t>
+      stop_step_;  // step of the furthest replica, when all have agreed on it
   std::optional<core::SteadyTime> stopping_since_;
-  std::optional<core::SteadyTime> deadline_;  // of a stop, on rank 0: then it gives up others
-  std::deque<std::int32_t> requests_;         // of rank 0, which share() has not read yet
-  std::int64_t saved_step_ = -1;              // at which the states for a save were shared
+  std::optional<core::SteadyTime>
+      deadline_;  // on rank 0, during a stop: time at which it stops waiting for other replicas
+  std::deque<std::int32_t> requests_;  // rank 0's state requests that share() has not handled yet
+  std::int64_t saved_step_ = -1;       // step at which states for a save were last shared
   bool has_left_ = false;
 };
 

@@ -26,8 +26,8 @@ enum HubMessageKind : std::int32_t {
   kStopStep,       // step of the furthest replica, sent to all when all have sent kStop
   // Rank 0 requests replica-local states; `number`: StateRequest. Forwarded to the other replicas.
   kRequest,
-  // One replica-local tensor. The coordinator forwards it to rank 0's replica; then `step` is the
-  // replica that it belongs to.
+  // One replica-local tensor. The coordinator forwards it to rank 0's replica with the sender's
+  // replica number as `step`.
   kState,
   kStatesSent,   // all tensors are sent; not answered
   kAwaitStates,  // rank 0's replica waits until all others have sent kStatesSent or are lost

@@ -41,13 +41,13 @@ struct ReplicaStates {
 // Progress of a decoupled replica.
 struct ReplicaProgress {
   std::int64_t steps = 0;  // steps of training that the global weights include
-  bool has_left = false;   // in an orderly way
+  bool has_left = false;   // left after a request or the last step
   bool is_lost = false;    // ended without leaving
 };
 
 // Properties of a synchronization method that checkpoints and records depend on.
 struct ReplicaTraits {
-  // State that differs between replicas, of which a checkpoint keeps each replica's.
+  // True for state that differs between replicas: a checkpoint stores it once for each replica.
   bool local_optimizer = false, local_loss_scale = false, local_weights = false;
   bool steps_alone = false;          // optimizer steps are not the same on all replicas
   bool has_outer_optimizer = false;  // state() has tensors, on ranks that own parameters
@@ -82,8 +82,9 @@ class Replicas {
   virtual void decouple(std::int64_t /*steps*/, const std::function<std::string()>& /*host*/,
                         const std::function<void()>& /*before*/ = nullptr) {}
 
-  // Call before each step, with the stop that this rank knows of, if any; sets `stop` if another
-  // replica wants one. False: training ends here. Replicas may train on to a common step first.
+  // Call before each step. `stop`: the stop request that this rank has received, if any; set if
+  // another replica has requested a stop. False: training ends here. Replicas may train on to a
+  // common step first.
   virtual bool before_step(core::StopReason& stop) { return stop == core::StopReason::kNone; }
   // Returns the gradient norm that is reported and that decides if a step is skipped. `norm` is
   // this replica's, the root of `squares`, which it may overwrite.

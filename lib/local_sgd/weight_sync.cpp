@@ -25,8 +25,8 @@ void visit_slices(const std::vector<units::NamedParameter>& parameters, const at
 }
 
 constexpr const char* kAsyncNotice =
-    "async: replicas exchange weights when each of them can: neither the bits nor the order of "
-    "samples are those of another run; loss and gradients shown are replica 0's";
+    "async: each replica synchronizes weights at its own time, so neither bits nor sample order "
+    "can be reproduced; loss and gradient norm are those of replica 0";
 
 ReplicaTraits traits_of(const LocalSgdOptions& options, const dist::Mesh& mesh) {
   const recipe::Sync& sync = options.sync;

@@ -88,7 +88,7 @@ class WeightSync : public Replicas {
     std::vector<units::NamedParameter> parameters = {};
     at::Tensor outer = {}, momentum = {};  // DiLoCo only, flat
     at::Tensor global = {};                // async only: flat global weights, as last taken
-    std::optional<Sum> sum = {};           // under way, with overlap
+    std::optional<Sum> sum = {};           // running all-reduce, with sync.overlap
   };
   using Parts = std::vector<Part*>;
   // Synchronizes these parts with the other replicas; may return before, if all shall stop.

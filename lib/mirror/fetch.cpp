@@ -62,7 +62,7 @@ void fetch_file(core::Disk& disk, const storage::Storage& storage, const std::st
   if (left != 0) {
     throw core::CheckpointError(
         core::shown_path(url),
-        fmt::format("has not the {} bytes that its manifest says", listed.bytes),
+        fmt::format("does not have the {} bytes of its manifest", listed.bytes),
         format::kOtherCheckpoint);
   }
   format::require_sum(core::shown_path(url), found, listed);

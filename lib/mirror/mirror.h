@@ -1,4 +1,4 @@
-// Remote checkpoint copies: copies a run's checkpoints to a second place while training goes on.
+// Remote checkpoint copies: copies a run's checkpoints to a second place during training.
 //
 // One thread copies the newest checkpoint; of those added during a copy only the newest is copied
 // next. A failed copy is retried with growing delays.

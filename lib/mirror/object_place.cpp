@@ -120,8 +120,7 @@ void ObjectPlace::tidy_up() {
     storage_.remove_unfinished(checkpoints_);
   } catch (const core::Error& error) {
     can_tidy_ = false;
-    core::warn("{}: {}; uploads that were begun and not finished may stay there", error.place(),
-               error.found());
+    core::warn("{}: {}; unfinished uploads may remain there", error.place(), error.found());
   }
 }
 
@@ -153,8 +152,8 @@ void ObjectPlace::upload(const OpenCheckpoint& checkpoint, const std::string& fo
   }
   const std::string manifest = url(folder, format::kManifestName);
   if (storage_.write_if_absent(manifest, checkpoint.manifest_text())) return;
-  throw core::StorageError(core::shown_path(manifest), "another program has written it meanwhile",
-                           "give each run a /checkpoint/mirror of its own");
+  throw core::StorageError(core::shown_path(manifest), "was written by another program meanwhile",
+                           "give each run its own /checkpoint/mirror");
 }
 
 // Removes files that an interrupted upload has left.
@@ -171,7 +170,7 @@ void ObjectPlace::remove_folder(const std::string& folder) const {
 
 // False: it could not be removed, and a later call tries again.
 bool ObjectPlace::remove_if_possible(const std::string& folder) const {
-  return housekeeping_->attempt("it stays, and is removed when that is possible",
+  return housekeeping_->attempt("it is kept, and removed later if possible",
                                 [&] { remove_folder(folder); });
 }
 
@@ -201,7 +200,7 @@ void ObjectPlace::compare_sizes(const Known& newest) const {
     throw core::StorageError(
         core::shown_path(path),
         fmt::format("has {} bytes, and {} were written", bytes, entry.bytes),
-        "the object store did not keep what was just written, so no earlier copy was removed");
+        "the object store lost data that was just written, so no earlier copy was removed");
   }
 }
 

@@ -5,7 +5,8 @@
 namespace scaletrain::nn {
 
 void Loss::cut_by(units::ClassCut /*cut*/) {
-  throw core::RecipeError("/loss", "needs all classes of a sample, which tensor ranks share",
+  throw core::RecipeError("/loss",
+                          "needs the logits of all classes, which tensor-parallel ranks divide",
                           "use cross_entropy without weights of classes, or leave out "
                           "/parallel/tensor");
 }

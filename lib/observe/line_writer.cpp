@@ -50,7 +50,8 @@ void LineWriter::keep_file() {
       held.st_dev == named.st_dev) {
     return;
   }
-  if (!is_there) core::warn("{}: was removed while it is written: it begins anew", file_.string());
+  if (!is_there)
+    core::warn("{}: was removed during the run: a new file is started", file_.string());
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);
   open_file();

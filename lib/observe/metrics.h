@@ -109,7 +109,7 @@ struct LostReplicaRecord {
   std::int64_t step = 0;  // rank 0's step
   int replica = 0;
   std::int64_t kept_step = 0;  // steps up to this one are in the weights
-  std::int64_t left = 0;       // replicas that go on
+  std::int64_t left = 0;       // replicas that continue
 };
 
 // {"event":"checkpoint", ...}: a checkpoint has become durable

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kConsequence = "the run goes on without that picture";
+constexpr const char* kConsequence = "the run continues without that picture";
 
 // Not synced, as training must not wait for the disk. Readers see the complete file or none.
 void replace_file(const fs::path& file, std::string_view bytes) {

@@ -24,7 +24,7 @@ struct PictureRecord {
   std::string name;       // "train/batch", "val/worst"
   std::int64_t step = 0;  // optimizer steps of the model
   std::int64_t columns = 1;
-  std::vector<std::string> captions;  // of its images, row by row
+  std::vector<std::string> captions;  // captions of the images, row by row
 };
 
 // Finite values of a tensor in equal buckets from `min` to `max`.

@@ -31,7 +31,7 @@ struct RunTimes {
   std::array<double, kRunRows> seconds{};
   double wall_s = 0;  // of all attempts; the rows sum to it
   int attempts = 0;
-  double slowest_rank_s = 0;  // by how much the slowest rank was slower than the next one
+  double slowest_rank_s = 0;  // time by which the slowest rank was slower than the second slowest
 
   double of(core::TimeRow row) const { return seconds[static_cast<std::size_t>(row)]; }
   double share(std::size_t row) const { return wall_s > 0 ? seconds.at(row) / wall_s : 0; }

@@ -11,7 +11,7 @@
 
 namespace scaletrain::observe {
 
-// What is known about the run beside its ledger.
+// Facts about the run that are not in its time ledger.
 struct RunCosts {
   double read_s = 0;              // a loader thread's seconds a sample, for each stage
   double decode_s = 0;            // 0 for tokens
@@ -24,7 +24,7 @@ struct RunCosts {
 };
 
 struct SlowCause {
-  std::size_t row = 0;  // of RunTimes
+  std::size_t row = 0;  // row number in RunTimes
   std::string text;     // cause, size and remedy
 };
 

@@ -19,7 +19,7 @@ struct OwnTimes {
 struct Straggler {
   int rank = 0;
   const char* phase = "";  // "data", "compute" or "checkpoint": phase with the largest loss
-  double seconds = 0;      // its own time a step
+  double seconds = 0;      // seconds a step of this rank, without collectives
   double median = 0;       // median rank's
 };
 

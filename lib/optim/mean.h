@@ -62,7 +62,8 @@ class Mean {
     std::vector<at::Tensor> model, means;
   };
   std::map<at::DeviceType, Moving> moving_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> copied_;  // others of the model, and their copies
+  std::vector<std::pair<at::Tensor, at::Tensor>>
+      copied_;          // tensors that are copied, not averaged, and their copies
   at::Tensor updates_;  // number of updates: a 0-dim double on the device of the last tensor
 };
 

@@ -40,10 +40,11 @@ class Optimizer {
   virtual void set_weight_decay(double weight_decay) = 0;
 
   // Returns the state by name, "exp_avg/PARAMETER" and so on; the optimizer's own tensors, so that
-  // copying into them restores the state. Complete before the first step. State that has the
-  // elements of its parameter is sharded as that is. All other state (block scales, bases, row
+  // copying into them restores the state. Complete before the first step. State with the elements
+  // of its parameter is sharded like the parameter. All other state (block scales, bases, row
   // averages) is unsharded, and complete on its rank. If one rank updates a full tensor for several
-  // ranks, each of them names the state of all; what it does not hold is not here.
+  // ranks, all of them return entries for its state, and only the rank that updates it has the
+  // elements.
   virtual units::Shards state() = 0;
 
   // Call after filling state() from a checkpoint; `step`: number of steps before it, including

@@ -87,8 +87,8 @@ void require_whole(const std::string& pointer, const std::vector<NamedParameter>
   for (const NamedParameter& parameter : parameters) {
     if (parameter.tensor.sizes() == at::IntArrayRef(parameter.shape())) continue;
     throw core::RecipeError(
-        pointer, fmt::format("needs whole tensors, and {} is cut among ranks", parameter.name),
-        "use another one, or a layout that keeps tensors whole");
+        pointer, fmt::format("needs full tensors, and {} is sharded over ranks", parameter.name),
+        "use another optimizer, or a layout with full tensors");
   }
 }
 

@@ -29,7 +29,7 @@ struct TensorStep {
 struct TensorState {
   std::string kind;  // "exp_avg"
   at::Tensor tensor;
-  bool is_whole = false;  // its elements are not those of the parameter: it is unsharded
+  bool is_whole = false;  // elements do not correspond to those of the parameter: never sharded
 };
 
 class TensorOptimizer : public Optimizer {
@@ -66,7 +66,7 @@ class TensorOptimizer : public Optimizer {
     std::vector<at::Tensor> states;
     units::Shards named;  // the states by their names in state()
     double weight_decay;
-    bool follows;  // its weight decay is what set_weight_decay() sets
+    bool follows;  // set_weight_decay() changes its weight decay
   };
   std::vector<Entry> entries_;
   at::Tensor steps_;  // taken so far, a 0-dim double on the parameters' device

@@ -170,8 +170,8 @@ at::Tensor places_on_ring(std::int64_t tokens, int place, int places) {
   if (tokens % chunks != 0) {
     throw core::RecipeError(
         "/parallel/context",
-        fmt::format("{} ranks share a sequence in {} chunks, and it has {} tokens", places, chunks,
-                    tokens),
+        fmt::format("{} ranks divide a sequence into {} chunks, and it has {} tokens", places,
+                    chunks, tokens),
         fmt::format("use a multiple of {}", chunks));
   }
   const std::int64_t chunk = tokens / chunks;

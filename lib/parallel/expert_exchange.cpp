@@ -60,7 +60,7 @@ units::ExpertCut expert_cut(dist::Group& experts) {
               [&experts](const Tensor& counts) {
                 const Tensor own = counts.to(experts.device()), others = at::empty_like(own);
                 const Counts ones(static_cast<std::size_t>(experts.world_size()), 1);
-                experts.all_to_all(others, own, ones, ones, "how many tokens experts get").wait();
+                experts.all_to_all(others, own, ones, ones, "token counts of the experts").wait();
                 return experts.to_host(others);
               },
           .move =

@@ -92,7 +92,7 @@ class Sharded : public Placement, public UnitHooks {
   void reduce(FlatBlock& block);
   void finish_reduce();
   void add_to_copies(FlatBlock& block);  // starts the all-reduce over replicas
-  void give_gradients();                 // to the owned shards
+  void give_gradients();                 // sets the gradients of the owned shards
 
   std::vector<units::NamedParameter> owned_, parts_;
   std::size_t most_units_ = 0;

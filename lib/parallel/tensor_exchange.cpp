@@ -30,7 +30,7 @@ enum class Way {
 
 Tensor sum(const Tensor& input, dist::Group& group) {
   Tensor result = input.clone(at::MemoryFormat::Contiguous);
-  group.all_reduce_sum(result, "sum of a cut layer").wait();
+  group.all_reduce_sum(result, "row-parallel sum").wait();
   return result;
 }
 
@@ -58,7 +58,7 @@ Tensor scatter_sum(const Tensor& input, dist::Group& group) {
   std::vector<std::int64_t> shape = whole.sizes().vec();
   shape[0] /= group.world_size();
   const Tensor part = at::empty(shape, whole.options());
-  group.reduce_scatter_sum(part, whole, "sum of a cut layer").wait();
+  group.reduce_scatter_sum(part, whole, "row-parallel sum").wait();
   return part.transpose(0, kTokens).contiguous();
 }
 

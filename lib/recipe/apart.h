@@ -7,10 +7,10 @@ namespace scaletrain::recipe {
 
 struct Recipe;
 
-// Replicas of async are always decoupled. Those of DiLoCo are if nothing is decided or counted
-// together between synchronizations (no batch.ramp, schedule.plateau, early_stopping, anomaly or
-// streamed data.order), if weights are fp32, as in the hub, and without sync.overlap, since
-// replicas wait at the hub.
+// Replicas of async are always decoupled. Replicas of DiLoCo are decoupled under three conditions:
+// no recipe section needs a common decision or count between synchronizations (batch.ramp,
+// schedule.plateau, early_stopping, anomaly, streamed data.order); the weights are fp32, as in the
+// hub; and sync.overlap is not set, since replicas wait at the hub.
 bool replicas_are_apart(const Recipe& recipe);
 
 }  // namespace scaletrain::recipe

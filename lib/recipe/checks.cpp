@@ -72,8 +72,8 @@ void check_ramp_of_steps(const Recipe& recipe, const Node& tree, Problems& probl
   const bool is_of_steps = recipe.length.unit == Duration::Unit::kSteps;
   if (!recipe.batch.ramp || !is_of_steps || !counts_epochs(recipe.schedule)) return;
   problems.add(written_at(tree, {"batch", "ramp"}), "/batch/ramp",
-               "the schedule counts epochs, which have more steps while the batch grows, and the "
-               "training is so many steps",
+               "the schedule is in epochs, which have more steps while the batch grows, and the "
+               "length of training is in steps",
                R"(give the training's length in "epochs", or the schedule in steps)");
 }
 
@@ -126,7 +126,7 @@ void check_anomaly(const Recipe& recipe, const Node& tree, Problems& problems) {
   if (!recipe.anomaly) return;
   if (recipe.sync.is_async()) {
     problems.add(written_at(tree, {"anomaly"}), "/anomaly",
-                 "asynchronous replicas share no step on which they could agree",
+                 "asynchronous replicas have no step consensus",
                  R"(leave it out, or use another "sync")");
   }
   if (recipe.anomaly->policy != "rollback" || !recipe.sync.is_rare()) return;

@@ -45,32 +45,33 @@ void check_shared_sequences(const Recipe& recipe, const Node& tree, Problems& pr
   const Model& model = recipe.model;
   if (!can_share(model.row())) {
     problems.add(place, "/parallel/context",
-                 fmt::format("{} has no sequences of tokens that ranks could share", model.name),
+                 fmt::format("{} has no token sequences that context-parallel ranks could divide",
+                             model.name),
                  fmt::format("use 1, or one of: {}", fmt::join(models_that_share(model), ", ")));
     return;
   }
   const std::int64_t tokens = recipe.data.context;
   if (tokens % (2 * ranks) != 0) {
     problems.add(place, "/parallel/context",
-                 fmt::format("{} ranks share a sequence in {} chunks, and /data/context is {}",
+                 fmt::format("{} ranks divide a sequence into {} chunks, and /data/context is {}",
                              ranks, 2 * ranks, tokens),
                  fmt::format("use one of: {}; or a context that is a multiple of {}",
                              fitting_ranks(tokens), 2 * ranks));
   }
   if (model.options.contains("capacity_factor") && model.number("capacity_factor") > 0) {
     problems.add(written_at(tree, {"model", "capacity_factor"}), "/model/capacity_factor",
-                 fmt::format("counts the tokens of a micro-batch in their order, of which "
-                             "\"context\": {} ranks each see a part",
+                 fmt::format("counts the tokens of a micro-batch in their order, and each of "
+                             "\"context\": {} ranks sees only a part",
                              ranks),
                  "use 0");
   }
   const auto dropout = model.options.find("dropout");
   if (dropout != model.options.end() && model.number("dropout") > 0) {
-    problems.add(written_at(tree, {"model", "dropout"}), "/model/dropout",
-                 fmt::format("drops attention weights, of which \"context\": {} ranks each see a "
-                             "part",
-                             ranks),
-                 "use 0");
+    problems.add(
+        written_at(tree, {"model", "dropout"}), "/model/dropout",
+        fmt::format("drops attention weights, and each of \"context\": {} ranks sees only a part",
+                    ranks),
+        "use 0");
   }
 }
 

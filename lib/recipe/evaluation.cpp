@@ -164,9 +164,10 @@ void check_files(const EvaluationRequest& asked, const std::string& task) {
 
 void check_labels_images(const std::string& checkpoint, const Recipe& stored) {
   if (reads_tokens(stored.model)) {
-    throw core::UsageError(checkpoint,
-                           fmt::format("is of {}, which labels no images", stored.model.name),
-                           "scaletrain generate continues a text by it");
+    throw core::UsageError(
+        checkpoint,
+        fmt::format("is a checkpoint of {}, which does not classify images", stored.model.name),
+        "scaletrain generate continues a text with it");
   }
   if (!has_one_class_each(*find_task(stored.task))) {
     throw core::UsageError(checkpoint, fmt::format("is of the task {}", stored.task),

@@ -48,8 +48,7 @@ void check_number(const Recipe& recipe, const Node& place, Problems& problems) {
                  fmt::format("{} ranks cannot share {} experts evenly", ranks, experts), remedy);
   } else if (ranks % shard != 0) {
     problems.add(place, "/parallel/expert",
-                 fmt::format("{} ranks are not whole replicas of \"shard\": {}", ranks, shard),
-                 remedy);
+                 fmt::format("{} ranks are not a multiple of \"shard\": {}", ranks, shard), remedy);
   }
 }
 
@@ -65,15 +64,15 @@ void check_experts(const Recipe& recipe, const Node& tree, Problems& problems) {
   };
   if (recipe.parallel.shard > 1 && needs_whole_tensors(recipe.optimizer)) {
     problems.add(written_at(tree, {"optimizer"}), "/optimizer",
-                 R"(looks at whole tensors, and not together with both "expert" and "shard")",
-                 "use one of them, or what takes each element by itself");
+                 R"(needs full tensors, which is not supported with both "expert" and "shard")",
+                 "use one of them, or an element-wise alternative");
   }
   if (recipe.parallel.shard > 1 && recipe.clip && recipe.clip->adaptive) {
     refuse({"clip", "adaptive"}, "/clip/adaptive");
   }
   if (recipe.checkpoint.writers == "rank_0") {
     problems.add(written_at(tree, {"checkpoint", "writers"}), "/checkpoint/writers",
-                 fmt::format("rank 0 has only its part of the experts, of \"expert\": {}",
+                 fmt::format("rank 0 has only a part of the experts with \"expert\": {}",
                              recipe.parallel.expert),
                  R"(use "auto": each rank writes its own part)");
   }

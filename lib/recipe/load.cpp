@@ -59,10 +59,11 @@ Node read_tree(const std::string& text, const std::string& name, const Object& k
   const std::string base_file = absolute_path(base_path.string());
   if (std::find(files.begin(), files.end(), base_file) != files.end()) {
     throw core::RecipeError(place, in_quotes(*extends->text()) + " extends this file in turn",
-                            "break the circle");
+                            "remove one of the extends");
   }
   if (files.size() > kMostExtends) {
-    throw core::RecipeError(place, fmt::format("more than {} recipes in a chain", kMostExtends),
+    throw core::RecipeError(place,
+                            fmt::format("more than {} recipes in a chain of extends", kMostExtends),
                             "merge some of them");
   }
   const std::string base_text =
@@ -83,7 +84,7 @@ CatalogPtr catalog_for(const Node& tree) {
   if (core::find_program(program)) return catalog_of(program);
   const std::string line = worker->source->has_lines ? fmt::format(":{}", worker->line) : "";
   throw core::RecipeError(core::printable(fmt::format("{}{}: /worker", worker->source->name, line)),
-                          in_quotes(*path) + " is no executable file",
+                          in_quotes(*path) + " is not an executable file",
                           "name a worker program, here or by --worker PATH");
 }
 

@@ -121,7 +121,8 @@ void apply_override(Node& tree, const std::string& text, int order, const Object
   }
   const std::vector<std::string> steps = split_at_dots(path);
   if (steps.size() > kMaxDepth) {
-    throw core::RecipeError(source->name.substr(0, 100), "is too deep", "no recipe has such a key");
+    throw core::RecipeError(source->name.substr(0, 100), "is nested too deeply",
+                            "no recipe has such a key");
   }
   for (const std::string& step : steps) source->pointer = child_pointer(source->pointer, step);
   Node value = parse_value(text.substr(equals + 1), source);

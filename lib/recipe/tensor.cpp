@@ -39,10 +39,9 @@ void check_shares(const Recipe& recipe, const Node& place, Problems& problems) {
   const Model& model = recipe.model;
   const std::int64_t ranks = recipe.parallel.tensor;
   if (!model.row().has_rule(Rule::Kind::kTensorRanksShare)) {
-    problems.add(
-        place, "/parallel/tensor",
-        fmt::format("{} cannot be cut: it does not say how its layers are shared", model.name),
-        "use 1, or one of: " + models_with(Rule::Kind::kTensorRanksShare, model));
+    problems.add(place, "/parallel/tensor",
+                 fmt::format("{} has no tensor-parallel plan", model.name),
+                 "use 1, or one of: " + models_with(Rule::Kind::kTensorRanksShare, model));
     return;
   }
   for (const Rule& rule : model.row().rules) {
@@ -56,7 +55,7 @@ void check_shares(const Recipe& recipe, const Node& place, Problems& problems) {
                                  : fmt::format(R"("{}" times "{}")", rule.key, rule.other);
     problems.add(
         place, "/parallel/tensor",
-        fmt::format("{} ranks cannot share {} of the model, which is {}", ranks, name, things),
+        fmt::format("{} ranks cannot divide {} of the model, which is {}", ranks, name, things),
         fmt::format("use one of: {}; or change the model", ranks_that_divide(things)));
   }
 }
@@ -103,11 +102,10 @@ void check_sequence(const Recipe& recipe, const Node& tree, Problems& problems) 
 void check_parts_of_tensors(const Recipe& recipe, const Node& tree, Problems& problems) {
   const auto refuse = [&](std::initializer_list<const char*> path, const std::string& pointer,
                           const std::string& what) {
-    problems.add(
-        written_at(tree, path), pointer,
-        fmt::format("{} looks at whole tensors, and of \"tensor\": {} ranks each has parts", what,
-                    recipe.parallel.tensor),
-        R"(use "tensor": 1, or what takes each element by itself)");
+    problems.add(written_at(tree, path), pointer,
+                 fmt::format("{} needs full tensors, and each of \"tensor\": {} ranks has slices",
+                             what, recipe.parallel.tensor),
+                 R"(use "tensor": 1, or an element-wise alternative)");
   };
   if (recipe.optimizer.centralize_gradients) {
     refuse({"optimizer", "centralize_gradients"}, "/optimizer/centralize_gradients", "it");

@@ -84,7 +84,7 @@ void fetch_file(core::Disk& disk, const Whole& save, const std::string& name, co
     }
   }
   throw core::CheckpointError(fmt::format("the checkpoint of step {}", save.manifest.step),
-                              fmt::format("no node has a whole {} of it in memory", name));
+                              fmt::format("no node has a complete {} of it in memory", name));
 }
 
 Fetched fetch(core::Disk& disk, const Whole& save, const fs::path& checkpoints,

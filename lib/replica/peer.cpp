@@ -138,7 +138,8 @@ Holding Peer::list() {
     std::istringstream(answer()) >> bytes;
     if (bytes > kMostListBytes) throw core::StoppedError(place_, "lists too much");
     const auto json = nlohmann::json::parse(wire_->receive_text(bytes), nullptr, false);
-    if (!json.is_object()) throw core::StoppedError(place_, "lists what is no list");
+    if (!json.is_object())
+      throw core::StoppedError(place_, "sent a list of checkpoints that cannot be parsed");
     holding.most_bytes = json.at("most_bytes");
     for (const nlohmann::json& save : json.at("saves")) {
       holding.saves.push_back({.name = save.at("name"),

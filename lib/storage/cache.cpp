@@ -81,7 +81,7 @@ std::unique_ptr<Stream> stream_version(const Storage& origin, const std::string&
   auto object = origin.open(path);
   if (object->identity() != identity) {
     throw core::DataError(core::shown_path(path), "was replaced while it was read",
-                          "start again, and leave shards alone while they are read");
+                          "start again, and do not change shards while they are read");
   }
   return object->has_ranges() ? stream_of(std::move(object)) : origin.stream(path);
 }
@@ -104,8 +104,9 @@ class Cache::CachedObject : public Object {
       if (fd) return read_from(fd.get(), offset, out);
       if (errno != ENOENT) fail(errno);
       if (removals == kMostRemovals) {
-        throw core::StorageError(core::shown_path(path_), "is removed from the cache while read",
-                                 "give it more room: /data/cache/max_bytes");
+        throw core::StorageError(core::shown_path(path_),
+                                 "was removed from the cache while it was read",
+                                 "raise /data/cache/max_bytes");
       }
       cache_.fetch(origin_, path_, version_);
     }
@@ -198,9 +199,9 @@ CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Ve
         throw core::StorageError(
             core::shown_path(path),
             fmt::format("came {} times with another MD5 than the server's ETag says", damaged),
-            "bytes are damaged on the way: use an endpoint with https://");
+            "bytes are damaged in transit: use an endpoint with https://");
       }
-      core::warn("{}: damaged on the way; fetching it again", core::shown_path(path));
+      core::warn("{}: damaged in transit; downloading it again", core::shown_path(path));
       continue;
     }
     if (stop_) throw core::StorageError(core::shown_path(path), "the program is ending");
@@ -210,7 +211,7 @@ CacheEntry Cache::fetch(const Storage& origin, const std::string& path, const Ve
     if (std::exchange(written, newest) != newest) progress = core::now();
     if (core::seconds_since(progress) > patience_s_) {
       throw core::StorageError(core::shown_path(path),
-                               "another process fetches it and does not go on",
+                               "another process downloads it and makes no progress",
                                "end that process, or name another folder in /data/cache");
     }
     std::this_thread::sleep_for(kPause);

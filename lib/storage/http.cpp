@@ -44,7 +44,7 @@ class HttpStorage : public Storage {
   }
 
   [[noreturn]] static void refuse(const std::string& path, const std::string& what) {
-    throw core::DataError(core::shown_path(path), what + ": a plain web server is only read",
+    throw core::DataError(core::shown_path(path), what + ": a plain web server is read-only",
                           "use a folder, s3:// or gs://");
   }
 

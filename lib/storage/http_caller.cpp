@@ -74,10 +74,10 @@ std::string asked_text(const HttpRequest& request) {
       throw AbsentError(call.place, found, "it is not there: check the path");
     case 412:
       throw core::DataError(call.place, found + ": it was replaced while it was read",
-                            "start again, and leave shards alone while they are read");
+                            "start again, and do not change shards while they are read");
     case 416:
       throw core::DataError(call.place, found + ": it is shorter than it was",
-                            "start again, and leave shards alone while they are read");
+                            "start again, and do not change shards while they are read");
     default:
       break;
   }
@@ -141,9 +141,9 @@ HttpResponse HttpCaller::call(const HttpCall& call) const {
     if (!wait(failures, core::seconds_since(start), patience_s, retry_after)) {
       throw core::StorageError(
           call.place,
-          fmt::format("{}: {}; given up after {} tries in {:.1f} s", asked_text(request), trouble,
+          fmt::format("{}: {}; failed after {} tries in {:.1f} s", asked_text(request), trouble,
                       failures + 1, core::seconds_since(start)),
-          "check the object store and the network; /storage/give_up_after_s sets the patience");
+          "check the object store and the network; /storage/give_up_after_s sets the time limit");
     }
     if (failures >= kSilentFailures) {
       core::warn("{}: {}: {}; trying again", call.place, asked_text(request), trouble);

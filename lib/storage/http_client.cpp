@@ -176,7 +176,7 @@ class HttpClient::Connection {
 
     const CURLcode code = curl_easy_perform(handle_);
     curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &transfer.response.status);
-    if (is_no_http(code, handle_)) throw TransferError("what came is no HTTP answer", false);
+    if (is_no_http(code, handle_)) throw TransferError("the response is not HTTP", false);
     if (code != CURLE_OK && !transfer.response.too_long) {
       throw TransferError(cancelled ? "the program is ending" : text_of(code, timeouts),
                           is_hopeless(code));

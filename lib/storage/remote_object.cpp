@@ -146,7 +146,7 @@ class RemoteObject : public Object {
     const bool other_size = identity_.etag.empty() && size && *size != identity_.bytes;
     if (etag == identity_.etag && !other_size) return;
     throw core::DataError(path_.place, "was replaced while it was read",
-                          "start again, and leave shards alone while they are read");
+                          "start again, and do not change shards while they are read");
   }
 
   [[noreturn]] void fail_without_ranges() const {

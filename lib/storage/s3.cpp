@@ -208,7 +208,7 @@ std::vector<Storage::Entry> S3Storage::list(const std::string& folder) const {
     call.make = [&] { return request("GET", s3_address(account_, bucket), query, {}, ""); };
     call.fault = [](const HttpResponse& answer) {
       const bool is_whole = answer.body.find("</ListBucketResult>") != std::string::npos;
-      return is_whole ? std::string() : "the answer is no whole listing";
+      return is_whole ? std::string() : "the answer is not a complete listing";
     };
     const HttpResponse answer = caller_.call(call);
     for (const auto xml : xml_elements(answer.body, "Contents")) add(xml, "Key", false);

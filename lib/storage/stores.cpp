@@ -50,7 +50,8 @@ const Storage& Stores::of(const std::string& path) const {
   std::unique_ptr<Storage>& storage = by_scheme_[scheme];
   if (!storage) storage = make(scheme);
   if (!storage) {
-    throw core::DataError(core::shown_path(path), fmt::format("\"{}\" is no known scheme", scheme),
+    throw core::DataError(core::shown_path(path),
+                          fmt::format("\"{}\" is not a known scheme", scheme),
                           "use a path, http://, https://, s3://, gs:// or pipe:");
   }
   return *storage;
@@ -74,7 +75,8 @@ std::unique_ptr<Object> Stores::open(const std::string& path) const {
   if (cache_ && goes_through_cache(path)) return cache_->open(origin, path);
   if (core::is_compressed(path)) {
     if (unpacks_) return open_unpacked(origin, path);
-    throw core::DataError(core::shown_path(path), "is compressed, and no cache keeps what it holds",
+    throw core::DataError(core::shown_path(path),
+                          "is compressed, and there is no cache for its contents",
                           "name a folder in /data/cache, or decompress it");
   }
   return origin.open(path);

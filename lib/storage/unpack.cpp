@@ -40,8 +40,9 @@ class UnpackedStream : public Stream {
     is_packed_ = archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_NONE;
     if (!is_packed_ && packing == Packing::kGzipOrZstd) {
       core::refuse_placeholder(place_, {reinterpret_cast<const char*>(buffer_.data()), first_});
-      throw core::DataError(place_, "is neither gzip nor zstd",
-                            "name a tar that is not compressed .tar; otherwise copy it again");
+      throw core::DataError(
+          place_, "is neither gzip nor zstd",
+          "use the extension .tar for an uncompressed tar; otherwise copy the file again");
     }
     archive_entry* entry = nullptr;
     const int status = archive_read_next_header(archive_.get(), &entry);

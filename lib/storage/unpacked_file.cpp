@@ -19,7 +19,7 @@ namespace scaletrain::storage {
 namespace {
 
 constexpr std::size_t kUnpackedPiece = 1 << 20;
-constexpr const char* kElsewhere = "name a folder with more room in TMPDIR";
+constexpr const char* kElsewhere = "set TMPDIR to a folder with more free space";
 
 [[noreturn]] void fail_temporary(const std::string& folder, int error) {
   throw UnpackRoomError(folder, core::errno_text(error), kElsewhere);

@@ -16,13 +16,15 @@ namespace scaletrain::task {
 void Task::cut_by(const units::ClassCut& /*cut*/) {
   throw core::RecipeError(
       "/task",
-      fmt::format("{} needs all classes of a sample, which tensor ranks share", row().name),
+      fmt::format("{} needs the logits of all classes, which tensor-parallel ranks divide",
+                  row().name),
       "leave out /parallel/tensor");
 }
 
 void Task::share_sequences(const units::TokenCut& /*cut*/) {
   throw core::RecipeError(
-      "/task", fmt::format("{} has no sequences of tokens that ranks could share", row().name),
+      "/task",
+      fmt::format("{} has no token sequences that context-parallel ranks could divide", row().name),
       "leave out /parallel/context");
 }
 

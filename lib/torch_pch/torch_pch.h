@@ -1,5 +1,6 @@
-// The parts of LibTorch that most sources with tensors need, parsed once. No more than that: GCC
-// instantiates what a precompiled header leaves pending anew in every source.
+// Precompiled header: the parts of LibTorch that most sources with tensors need. It includes no
+// more, because GCC repeats the pending template instantiations of a precompiled header in every
+// source.
 #pragma once
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>

@@ -1,5 +1,5 @@
 // All trackers and event receivers of a run, each on a thread of its own. A failure of one is a
-// warning, once, and what it could not take is counted; the others go on.
+// warning, once, and the records that it could not take are counted; the other exporters continue.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ struct Picture {
   std::int64_t attempt = 0, step = 0;
   double time = 0;  // Unix seconds
   std::int64_t columns = 1;
-  std::vector<std::string> captions;  // of its images, row by row
+  std::vector<std::string> captions;  // captions of the images, row by row
 };
 
 // Equal buckets from `min` to `max`.

@@ -206,7 +206,7 @@ def layout_recipes(ranks):
 
 
 # Where the last rank is lost in step 3: the layout, and the collective that it enters.
-LOST = {"copies": "vote", "shard-parameters": "reduce-scatter", "tensor": "sum of a cut layer",
+LOST = {"copies": "step consensus", "shard-parameters": "reduce-scatter", "tensor": "row-parallel sum",
         "pipeline-1f1b": "broadcast", "mixtral-experts": "tokens of the experts"}
 
 

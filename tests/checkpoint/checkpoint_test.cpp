@@ -271,7 +271,7 @@ TEST_CASE("a best checkpoint whose state cannot be read stays, and so does its l
   fs::create_symlink("state.json", state);  // as of a disk that fails: it cannot be opened
   CHECK(test::warnings_of([&] { save_step(run.path, 20, {10}, 1); }) ==
         fmt::format("warning: {}: cannot be read: Too many levels of symbolic links (ELOOP); the "
-                    "checkpoint of step 10 is kept, as nobody knows what it is worth; ",
+                    "checkpoint of step 10 is kept, because its metrics are unknown; ",
                     state.string()));
   CHECK(format::list_checkpoints(checkpoints) == Steps{10, 20});
   CHECK(fs::read_symlink(checkpoints / "best") == "step-00000010");

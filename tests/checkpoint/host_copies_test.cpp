@@ -106,7 +106,7 @@ TEST_CASE("what is copied is kept until it is") {
   CHECK(weight.use_count() == 1);
 }
 
-TEST_CASE("who reads copies copies what nobody has") {
+TEST_CASE("reading host copies copies tensors that were not copied yet") {
   HostCopies copies;
   copies.begin(contents_of({{"a", at::full({5}, 1.0)}}));
   CHECK(at::equal(FullContents(copies.contents()).model.at("a"), at::full({5}, 1.0)));

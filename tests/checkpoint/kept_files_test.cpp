@@ -181,18 +181,18 @@ TEST_CASE("one step may be saved twice, and one that is there may be another run
   fs::remove_all(process.path(4));
   fs::copy(stranger.path(4), process.path(4));
   const std::string warned = test::warnings_of([&] { process.save(contents_at(5)); });
-  CHECK(warned.find("what did not change is written again") != std::string::npos);
+  CHECK(warned.find("unchanged tensors are written again") != std::string::npos);
   check_holds(process.path(5), contents_at(5));
 }
 
-TEST_CASE("where nothing can be linked all is written, with one warning") {
+TEST_CASE("without hard links all tensors are written, with one warning") {
   const test::TemporaryFolder run;
   NoLinks disk;
   Process process{.run = run.path, .disk = disk};
   const std::string warned = test::warnings_of([&] {
     for (const std::int64_t step : {1, 2, 3, 4}) CHECK(process.save(contents_at(step)).linked == 0);
   });
-  CHECK(warned.find("cannot link: Too many links (EMLINK); what did not change is written again") !=
+  CHECK(warned.find("cannot link: Too many links (EMLINK); unchanged tensors are written again") !=
         std::string::npos);
   CHECK(std::ranges::count(warned, ';') == 2);  // of one warning
   for (const std::int64_t step : {1, 2, 3, 4}) check_holds(process.path(step), contents_at(step));

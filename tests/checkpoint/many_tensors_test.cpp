@@ -56,7 +56,7 @@ TEST_CASE("65,536 tensors are saved, verified and loaded, whole and in pieces") 
   }
 }
 
-TEST_CASE("of 65,536 tensors the one that is missing is named") {
+TEST_CASE("a missing tensor is named among 65,536 tensors") {
   const test::TemporaryFolder run;
   FullContents saved = many(1);
   saved.model.erase(name_of(40'000));

@@ -161,7 +161,7 @@ TEST_CASE("after a failure of training nobody waits long for a rank that is gone
         },
         short_haste);
   });
-  CHECK(found.starts_with("rank 0: rank 2 has not shown itself for 1 s"));
+  CHECK(found.starts_with("rank 0: rank 2 has not responded for 1 s"));
   CHECK(core::names_in(run.path / "checkpoints").empty());
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("what another rank says that it has written has to be there") {
   struct Row {
     std::string bytes, found;  // that it writes of 5
   };
-  for (const Row& row : {Row{"", "is not here, where 5 bytes were written"},
+  for (const Row& row : {Row{"", "does not exist on this node, and 5 bytes were written"},
                          Row{"abc", "has 3 bytes, and 5 were written"}}) {
     const test::TemporaryFolder run;
     std::string found;
@@ -229,17 +229,19 @@ TEST_CASE("a rank whose rank 0 is gone gives its share up, and says so") {
     saver.save(contents_of(4));
     saver.finish();
   });
-  CHECK(warned.find("a share of the checkpoint of step 4 was given up: rank 1: rank 0 ") !=
+  CHECK(warned.find(
+            "this rank's part of the checkpoint of step 4 was not written: rank 1: rank 0 ") !=
         std::string::npos);
 }
 
-TEST_CASE("a save whose end nobody hears of is a save") {
+TEST_CASE("a save is complete even if its end could not be announced to the other ranks") {
   const test::TemporaryFolder run;
   Writers writers(std::make_shared<DeafBoard>(), 0, 1);
   const std::string warned = test::warnings_of([&] {
     const Contents contents = contents_of(1);
     write(core::system_disk(), run.path, contents, &writers);
   });
-  CHECK(warned.find("the end of a save was not announced: is deaf") != std::string::npos);
+  CHECK(warned.find("the other ranks were not informed of the end of a save: is deaf") !=
+        std::string::npos);
   CHECK(steps_in_run(run.path) == "step-00000001 ");
 }

@@ -157,7 +157,7 @@ TEST_CASE("what is not kept goes, and the end waits for the last write") {
   CHECK(format::list_checkpoints(run.path / "checkpoints") == Steps{3});
 }
 
-TEST_CASE("who listens hears of each checkpoint when it is durable") {
+TEST_CASE("a listener is notified of each checkpoint when it is durable") {
   const test::TemporaryFolder run;
   Steps heard;
   {
@@ -246,7 +246,7 @@ TEST_CASE("not beside training, a save returns when its checkpoint is durable, w
   CHECK(saved->stall_s >= saved->write_s);
 }
 
-TEST_CASE("who waits beats while the disk makes progress, and only then") {
+TEST_CASE("a rank that waits for a save sends heartbeats only while the disk makes progress") {
   const test::TemporaryFolder run;
   Gate gate;
   std::atomic<int> beats = 0, beats_before = 0;

@@ -93,13 +93,13 @@ TEST_CASE("what does not fit is refused, all at once, and nothing is changed") {
   CHECK(
       one.refusal() ==
       "does not fit the model: tensors 1 missing (c); 1 unused (d); 1 of another shape (a: [2, 1] "
-      "instead of [2]); 1 of another dtype (b: U8 for Float)\n  name the model that the weights "
-      "are of, with its sizes");
+      "instead of [2]); 1 of another dtype (b: U8 for Float)\n  set the model of the weights, with "
+      "its sizes");
   one.file = {{"a", at::ones({2})}, {"b", at::ones({2})}, {"d", at::ones({2})}};
   CHECK(one.refusal() ==
-        "does not fit the model: tensors 1 missing (c); 1 unused (d)\n  name the model that the "
-        "weights are of, or patterns in /model/weights: \"allow_missing\" for what may stay as "
-        "initialised, \"allow_unused\" for what may be left");
+        "does not fit the model: tensors 1 missing (c); 1 unused (d)\n  set the model of the "
+        "weights, or give patterns in /model/weights: \"allow_missing\" for tensors that keep "
+        "their initialization, \"allow_unused\" for tensors to ignore");
 }
 
 TEST_CASE("patterns allow what is missing and what is unused, each its own") {
@@ -122,8 +122,7 @@ TEST_CASE("patterns allow what is missing and what is unused, each its own") {
   LoadCase nothing = make();
   nothing.file.erase("a");
   nothing.weights.allow_missing = nothing.weights.allow_unused = {"*"};
-  CHECK(nothing.refusal() ==
-        "has no tensor that the model takes\n  name the model that the weights are of");
+  CHECK(nothing.refusal() == "has no tensor of the model\n  set the model weights");
 }
 
 TEST_CASE("names may have what wrappers put in front, or lack it") {
@@ -169,7 +168,7 @@ TEST_CASE("a LoRA adapter is refused by name") {
                                     "the weights of a model\n  merge it into its base model"));
 }
 
-TEST_CASE("a tensor that is there twice is one, or one too many") {
+TEST_CASE("a tensor that occurs twice is one, or one too many") {
   const at::Tensor embedding = random({4, 2}, 5);
   const auto make = [&](const at::Tensor& head) {
     return LoadCase({{"wte.weight", at::zeros({4, 2})}},
@@ -236,7 +235,7 @@ TEST_CASE("a new head is one whatever the file has") {
   HostTensors(units::full_shards(headless.file)).write(core::system_disk(), headless.weights.path);
   CHECK(test::message_of<core::RecipeError>([&] {
           load_weights(headless.weights, {}, headless.model);
-        }) == "/model/weights/new_head: the model does not say what its head is\n  leave it out");
+        }) == "/model/weights/new_head: the model does not define a head\n  leave it out");
 }
 
 TEST_CASE("first kernels and positions are made to fit") {
@@ -259,7 +258,7 @@ TEST_CASE("first kernels and positions are made to fit") {
 TEST_CASE("positions that cannot be had are refused") {
   LoadCase longer({{"wpe", at::zeros({64, 6})}}, {{"wpe", at::ones({32, 6})}});
   CHECK(longer.refusal() ==
-        "has 32 positions (wpe), and the model 64\n  set /model/positions to 32 or less");
+        "has 32 positions (wpe), and the model has 64\n  set /model/positions to 32 or less");
   LoadCase wider({{"wpe", at::zeros({8, 6})}}, {{"wpe", at::ones({32, 5})}});
   CHECK(wider.refusal().find("wpe: [32, 5] instead of [8, 6]") != std::string::npos);
   LoadCase odd({{"pos", at::zeros({1, 17, 6})}}, {{"pos", at::ones({1, 19, 6})}});
@@ -278,10 +277,9 @@ TEST_CASE("another number of heads is refused, by a config.json or by a recipe o
         [&] { load_weights(one.weights, of_heads, one.model); });
   };
   one.folder.write("config.json", R"({"n_head": 8, "num_attention_heads": 3})");
-  CHECK(found() ==
-        one.folder.file("config.json") +
-            ": says 8 attention heads (/n_head), and the model has 4\n  set /model/heads "
-            "to 8");
+  CHECK(found() == one.folder.file("config.json") +
+                       ": has 8 attention heads (/n_head), and the model has 4\n  set /model/heads "
+                       "to 8");
   of_heads.heads_name = "";
   CHECK(found() == "nothing was thrown");
   of_heads.heads_name = "n_layer";
@@ -294,7 +292,7 @@ TEST_CASE("another number of heads is refused, by a config.json or by a recipe o
   ours.recipe = R"({"model": {"name": "vit_tiny", "heads": 8}})";
   one.weights.path = test::publish(one.folder.path / "run", ours, 7).string();
   CHECK(found() == one.weights.path +
-                       "/recipe.json: says 8 attention heads (/model/heads), and the model has 4\n"
+                       "/recipe.json: has 8 attention heads (/model/heads), and the model has 4\n"
                        "  set /model/heads to 8");
   of_heads.heads = 0;  // a model without, which its tensors refuse
   CHECK(found().find("heads") == std::string::npos);

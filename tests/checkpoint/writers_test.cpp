@@ -125,7 +125,7 @@ TEST_CASE("a rank that shows itself no more is not waited for, and is named") {
       },
       short_one);
   CHECK(found ==
-        "rank 0: rank 2 has not shown itself for 1 s while a checkpoint was written\n  look at the "
+        "rank 0: rank 2 has not responded for 1 s while a checkpoint was written\n  look at the "
         "log of that rank");
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("another rank leaves where rank 0 shows itself no more, at once in has
                    });
                  },
                  {.silent_s = 60, .absent_s = 900, .in_haste_s = 0.6});
-  CHECK(found.starts_with("rank 1: rank 0 has not shown itself for 1 s"));
+  CHECK(found.starts_with("rank 1: rank 0 has not responded for 1 s"));
 }
 
 TEST_CASE("a rank that takes long is waited for as long as it shows itself") {
@@ -177,8 +177,8 @@ TEST_CASE("a rank that has begun a save is waited for less long than one that ha
     format::FolderFiles files({});
     return test::message_of<core::StoppedError>([&] { writers.collect(files); });
   };
-  CHECK(waited_for("1 7").starts_with("rank 0: rank 1 has not shown itself for 1 s"));
-  CHECK(waited_for("0 7").starts_with("rank 0: rank 1 has not shown itself for 3 s"));
+  CHECK(waited_for("1 7").starts_with("rank 0: rank 1 has not responded for 1 s"));
+  CHECK(waited_for("0 7").starts_with("rank 0: rank 1 has not responded for 3 s"));
 }
 
 TEST_CASE("a rank shows itself from the begin of a save to its end, and not otherwise") {

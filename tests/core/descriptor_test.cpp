@@ -45,7 +45,7 @@ TEST_CASE("a pipe carries bytes, and both ends close on exec") {
   CHECK(closes_on_exec(pipe.write));
 }
 
-TEST_CASE("a file in memory is read anew from its path") {
+TEST_CASE("a file in memory is read again from its path") {
   const std::string bytes(1 << 20, 'x');
   const Descriptor file = make_memory_file("test", bytes);
   CHECK(closes_on_exec(file));

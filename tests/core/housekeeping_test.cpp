@@ -26,7 +26,7 @@ std::function<void()> failing(int times, const std::string& found) {
   };
 }
 
-TEST_CASE("work that fails once is tried again, and nobody hears of it") {
+TEST_CASE("work that fails once is tried again without a message") {
   Housekeeping housekeeping;
   CHECK(warnings_of([&] { CHECK(housekeeping.attempt("it stays", failing(1, "EIO"))); }).empty());
   CHECK(housekeeping.failures() == 0);

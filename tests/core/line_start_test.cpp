@@ -47,7 +47,7 @@ TEST_CASE("what this process wrote itself is known") {
   CHECK(to_line_start().empty());
 }
 
-TEST_CASE("of a file the last byte is read") {
+TEST_CASE("the last byte of a file shows whether a line is open") {
   const Descriptor file(open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
   REQUIRE(file);
   CHECK(start_after_others(file.get()).empty());
@@ -57,7 +57,7 @@ TEST_CASE("of a file the last byte is read") {
   CHECK(start_after_others(file.get()).empty());
 }
 
-TEST_CASE("of a pipe nothing is known: a line may stand open") {
+TEST_CASE("for a pipe an unfinished line is assumed") {
   std::array<int, 2> ends{};
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
   const Descriptor read(ends[0]), write(ends[1]);

@@ -7,7 +7,7 @@
 
 using namespace scaletrain::core;
 
-TEST_CASE("a listener hears each warning as it is written, and no other line") {
+TEST_CASE("a listener gets each warning when it is written, and no other line") {
   std::vector<std::string> heard;
   set_warning_listener([&](const std::string& line) { heard.push_back(line); });
   warn("{} of {}", 3, "a\x1b[31m");

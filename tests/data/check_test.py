@@ -37,8 +37,8 @@ class Check(FolderTest):
 
     def test_a_folder_of_pictures_points_to_pack(self):
         class_folders(self.folder, each=1)
-        self.assertEqual(f"{self.folder}: no .tar in it, nor a compressed one\n  name a folder of shards; of a folder "
-                         f"of pictures, scaletrain data pack {self.folder} OUT makes some\n",
+        self.assertEqual(f"{self.folder}: has no .tar, .tar.gz, .tgz or .tar.zst file\n  name a folder of "
+                         f"shards; scaletrain data pack {self.folder} OUT makes shards from a folder of pictures\n",
                          data("check", self.folder, code=65))
 
     def test_what_is_wrong_with_samples(self):
@@ -49,7 +49,7 @@ class Check(FolderTest):
                 ([("k.txt", b"1")], "no image; no label"),
                 ([("k.jpg", sound), ("k.png", sound), ("k.cls", b"1")], "two images"),
                 ([("k.jpg", sound), ("k.jpg", sound), ("k.cls", b"1")],
-                 ".jpg is there twice; two images"),
+                 ".jpg occurs twice; two images"),
                 ([("k.jpg", sound), ("k.cls", b"cat")], 'label "cat" is not a class number'),
                 ([("k.jpg", sound), ("k.cls", b"-1")], 'label "-1" is not a class number'),
                 ([("k.jpg", sound), ("k.cls", b"")], 'label "" is not a class number'),
@@ -131,7 +131,7 @@ class Check(FolderTest):
         data("check", shard)
         self.write("card.json", '{"shards": "a.tar"}')
         self.assertIn("card.json: /shards: is not a list", data("check", shard, code=65))
-        self.assertIn("card.json: is there already", data("card", shard, code=2))
+        self.assertIn("card.json: exists already", data("card", shard, code=2))
         data("card", shard, "--overwrite")
         # A flipped bit in a place that no decoder sees: the padding behind an image.
         content = bytearray(read_bytes(shard))

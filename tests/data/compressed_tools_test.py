@@ -91,9 +91,9 @@ class LikePlain(Compressed):
 
     def test_an_index_has_no_place(self):
         path = self.packed("a.tar.gz", b"not looked at")
-        self.assertIn(f"{path}: is compressed, and an index is of a plain tar\n  training indexes",
+        self.assertIn(f"{path}: is compressed; only plain tars have an index\n  training indexes",
                       data("index", path, code=2))
-        self.assertIn(f"{path}: is compressed, and is read out of data.cache\n  name a recipe",
+        self.assertIn(f"{path}: is compressed, and compressed shards are read from data.cache\n  name a recipe",
                       data("bench", path, code=2))
 
     def test_a_tool_that_is_killed_leaves_nothing(self):
@@ -140,7 +140,7 @@ class Damaged(Compressed):
                 self.assertIn(f"{self.path(name)}: does not decompress: ",
                               data(command, self.path(name), code=65))
 
-    def test_what_is_repaired_is_left_out(self):
+    def test_repaired_samples_are_excluded(self):
         sound = [("x.jpg", picture(1)), ("x.cls", b"0")]
         tar = write_tar(self.path("a.tar"), sound + [("y.jpg", b"no picture"), ("y.cls", b"1")])
         self.packed("set/a.tar.gz", read_bytes(tar))
@@ -169,8 +169,8 @@ class Damaged(Compressed):
             self.assertLess(os.path.getsize(bomb), 1 << 20)
             found = data("check", bomb, code=74)
             self.assertRegex(found, r"could not be checked: has more than 3\d{7} bytes decompressed,")
-            self.assertIn(f"half of what is free in {self.path('small')}\n  name a folder with more "
-                          "room in TMPDIR", data("ls", bomb, code=74))
+            self.assertIn(f"half of what is free in {self.path('small')}\n  set TMPDIR to a folder with more "
+                          f"free space", data("ls", bomb, code=74))
         self.assertEqual([], os.listdir(self.path("small")))
 
 

@@ -197,7 +197,7 @@ class ForeignImages(FolderTest):
                 upright = Image.open(io.BytesIO(samples["b/z"]["png"]))
                 self.assertEqual((21, 37), upright.size)
 
-    def test_they_are_the_image_of_a_tar_parquet_and_tfrecord_too(self):
+    def test_tar_parquet_and_tfrecord_may_have_such_images(self):
         picture = photograph(37, 21)
         tif, gif = saved(picture, "TIFF"), saved(picture.quantize(9), "GIF")
         write_tar(self.path("in.tar"), [("0.tif", tif), ("0.cls", b"1"), ("1.gif", gif), ("1.cls", b"2"),
@@ -226,7 +226,7 @@ class ForeignImages(FolderTest):
         self.assertIn(f"bad/a/{name}: the image is damaged: ", text)
         return text.split("the image is damaged: ")[1].split("\n")[0]
 
-    def test_what_is_wrong_with_a_file_is_said(self):
+    def test_a_damaged_file_is_an_error_with_its_cause(self):
         pixels = photograph(37, 21)
         whole = {"bmp": saved(pixels, "BMP"), "gif": saved(pixels.quantize(9), "GIF"),
                  "tif": saved(pixels, "TIFF", compression="tiff_lzw")}
@@ -234,7 +234,7 @@ class ForeignImages(FolderTest):
             self.assertEqual("the file is truncated", self.refused(f"x.{kind}", whole[kind][:-50]))
         self.assertEqual("the file is truncated", self.refused("x.bmp", whole["bmp"][:20]))
         self.refused("x.tif", whole["tif"][:100])
-        self.assertEqual("a kind of BMP that is not read",
+        self.assertEqual("a kind of BMP that is not supported",
                          self.refused("x.bmp", bmp(4, 4, 24, bytes(64), compression=4)))
         self.assertEqual("a pixel has no colour in the palette",
                          self.refused("x.bmp", bmp(4, 1, 8, bytes([0, 1, 2, 9]), palette=PALETTE)))
@@ -243,10 +243,10 @@ class ForeignImages(FolderTest):
         self.assertEqual("60000 x 60000 pixels are more than data.max_pixels allows, which is 100000000",
                          self.refused("x.bmp", bmp(60000, 60000, 24, bytes(64))))
         floats = tiff(2, 2, {258: (3, [32]), 262: (3, [1]), 277: (3, [1]), 339: (3, [3])}, bytes(16))
-        self.assertEqual("a TIFF whose samples are no unsigned integers, which is not read",
+        self.assertEqual("a TIFF whose samples are not unsigned integers, which is not supported",
                          self.refused("x.tif", floats))
         old = tiff(2, 2, {258: (3, [8]), 262: (3, [1]), 277: (3, [1]), 259: (3, [6])}, bytes(16))
-        self.assertEqual("a TIFF of compression 6, which is not read", self.refused("x.tif", old))
+        self.assertEqual("a TIFF with compression 6, which is not supported", self.refused("x.tif", old))
 
     def test_sizes_that_are_not_there_take_no_memory(self):
         grey = {258: (3, [8]), 262: (3, [1]), 277: (3, [1])}

@@ -94,7 +94,7 @@ class Hostile(FolderTest):
         self.assertEqual(5, len(output.splitlines()))
         self.assertNotIn("\x1b", output)
 
-    def test_what_a_terminal_shows_of_names_and_texts(self):
+    def test_control_characters_of_names_and_texts_are_escaped_on_a_terminal(self):
         key, text = "c1\x9b\udcff", b"one\n\x1b]0;title\x07\xff two"
         members = io.BytesIO()
         with tarfile.open(fileobj=members, mode="w", format=tarfile.GNU_FORMAT) as tar:
@@ -115,7 +115,7 @@ class Hostile(FolderTest):
                          os.read(screen, 4096))
         os.close(screen)
 
-    def test_what_stands_in_place_of_a_file(self):
+    def test_placeholders_in_place_of_files_are_named(self):
         """git-lfs pointers and error pages of a server, for every reader of `scaletrain data`."""
         self.write("text.txt", "text")
         out = ["--out", "out"]
@@ -145,7 +145,7 @@ class Hostile(FolderTest):
                     self.assertEqual(65, code, output)
                     self.assertIn(f"is {found}, not the file itself", output)
 
-    def test_what_is_no_file(self):
+    def test_paths_that_are_not_regular_files_are_refused(self):
         os.mkfifo(self.path("fifo.tar"))
         os.symlink("loop.tar", self.path("loop.tar"))
         for name, text in [("fifo.tar", "not a regular file"), ("/dev/zero", "not a regular file"),

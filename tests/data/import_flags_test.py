@@ -30,7 +30,7 @@ class Flags(FolderTest):
                     continue
                 value = {"--prefix-keys": []}.get(flag, ["1"])
                 self.assertEqual(
-                    f"{flag}: is not for {kind}\n  it is for: {', '.join(kinds)}\n",
+                    f"{flag}: is not for {kind}\n  it applies to: {', '.join(kinds)}\n",
                     data("import", kind, self.path("in"), "--out", self.path("out"), flag, *value,
                          code=2))
                 self.assertFalse(os.path.exists(self.path("out")))
@@ -56,7 +56,7 @@ class FirstClass(FolderTest):
         self.assertEqual([b"0", b"25", b"1"], [fields["cls"] for _, fields in self.imported(
             "idx", images, labels, "--first-class", 1)])
         self.assertEqual(
-            f"{labels}: item 0: its label is no class: 1\n"
+            f"{labels}: item 0: its label is not a class: 1\n"
             "  --first-class, 2 here, is the lowest label\n",
             self.refused("idx", images, labels, "--first-class", 2))
 
@@ -67,7 +67,7 @@ class FirstClass(FolderTest):
         self.assertEqual([b"0", b"4", None], [fields.get("cls") for _, fields in self.imported(
             "tar", path, "--first-class", 1)])
         self.assertEqual(
-            f"{path}: 0: its label is no class: \"1\\n\"\n"
+            f"{path}: 0: its label is not a class: \"1\\n\"\n"
             "  --first-class, 2 here, is the lowest label; --label-field names another\n",
             self.refused("tar", path, "--first-class", 2))
         for label, text in ((b"dog", "--label-field names another"), (b"-1", "a sample without a label")):
@@ -89,7 +89,7 @@ class FirstClass(FolderTest):
         writer = tfrecord.TFRecordWriter(path)
         writer.write({"image/encoded": (picture(1), "byte"), "image/class/label": (b"dog", "byte")})
         writer.close()
-        self.assertIn('its "image/class/label" is no class number',
+        self.assertIn('its "image/class/label" is not a class number',
                       self.refused("tfrecord", path, "--first-class", -1))
 
 
@@ -123,13 +123,13 @@ class ImageField(FolderTest):
         self.assertEqual([("0", {"jpg": picture(1), "other.cls": b"dog", "cls": b"3"})],
                          self.imported(members, "--label-field", "class.txt", "--first-class", "1"))
 
-    def test_what_is_not_there_is_told(self):
+    def test_a_missing_field_is_an_error(self):
         path = write_tar(self.path("b.tar"), [("d/0.jpg", picture(1)), ("d/0.cls", b"1")])
         for flags, text in (
                 (["--image-field", "png"], "has no .png\n  --image-field names one of its fields: jpg cls\n"),
                 (["--label-field", "txt"], "has no .txt\n  --label-field names one of its fields: jpg cls\n"),
-                (["--image-field", "cls"], "its .cls is in no known image format\n  --image-field "
-                                           "names what follows the key in the image's name\n")):
+                (["--image-field", "cls"], "its .cls is not in a known image format\n  --image-field names the "
+                                           "part of the image's name after the key\n")):
             self.assertEqual(f"{path}: d/0: {text}", data("import", "tar", path, *flags, "--out",
                                                           self.path("no"), code=65))
 

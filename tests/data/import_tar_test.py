@@ -27,7 +27,7 @@ class Labels(FolderTest):
         text = data("import", "tar", self.path("in.tar"), "--label-key", "name", "--out",
                     self.path("no"), code=65)
         self.assertIn('in.tar: a: has no class in "name"\n', text)
-        self.assertIn("is not for folder", data("import", "folder", self.path("in.tar"), "--label-key",
+        self.assertIn("does not apply to folder", data("import", "folder", self.path("in.tar"), "--label-key",
                                                 "x", "--out", self.path("no"), code=2))
 
     def test_the_class_of_a_folder(self):
@@ -42,7 +42,7 @@ class Labels(FolderTest):
         self.assertEqual({"x/dog/0": b"1", "cat/0": b"2", "dog/1": b"1"},
                          {key: fields["cls"] for key, fields in samples_of(self.path("new"))})
         write_tar(self.path("in.tar"), [("0.jpg", picture(1))])
-        self.assertIn("in.tar: 0: its folder is no class", data(
+        self.assertIn("in.tar: 0: its folder is not a class", data(
             "import", "tar", self.path("in.tar"), "--class-from-folder", "--out", self.path("no"),
             code=65))
 
@@ -116,8 +116,8 @@ class Links(FolderTest):
         samples, warnings = self.imported(self.path("a.tar"))
         self.assertEqual([("0", {"jpg": picture(0), "cls": b"0"}), ("1", {"jpg": picture(1)}),
                           ("3", {"jpg": picture(3), "cls": b"0"})], samples)
-        self.assertIn("warning: 3 links to what is no earlier file of their tar are left out, the "
-                      f"first: {self.path('a.tar')}: 1.cls -> 0.cls\n", warnings)
+        self.assertIn("warning: 3 links are skipped, because their targets are not earlier files of the same "
+                      "tar; the first: {self.path('a.tar')}: 1.cls -> 0.cls\n", warnings)
         report = data_json("import", "tar", self.path("a.tar"), "--out", self.path("json"))
         self.assertEqual(3, report["lost_links"])
 
@@ -134,8 +134,8 @@ class Keys(FolderTest):
     def test_both_files_of_a_key_are_named(self):
         path = write_tar(self.path("0.tar"), [("x.jpg", picture(1)), ("x.cls", b"1")])
         self.assertEqual(
-            f"{self.tars[1]}: ./00000: the key is used again, {self.tars[0]} has it first\n"
-            "  where keys repeat from file to file, --prefix-keys puts the file's name before each\n",
+            f"{self.tars[1]}: ./00000: the key is used again; {self.tars[0]} has it first\n"
+            "  if files have the same keys, --prefix-keys puts the file's name before each key\n",
             data("import", "tar", path, *self.tars, "--out", self.path("no"), code=65))
 
     def test_in_one_file_too(self):
@@ -143,8 +143,8 @@ class Keys(FolderTest):
                                               ("0.cls", b"1"), ("1.cls", b"1")])
         self.assertEqual(
             f"{path}: 0: the key is used again after another sample\n"
-            "  the fields of a key must stand next to one another, and keys must differ: write the "
-            "file again, sorted by name\n",
+            "  the fields of a key must be consecutive, and keys must be unique: write the file again, sorted "
+            "by name\n",
             data("import", "tar", path, "--out", self.path("no"), code=65))
 
     def test_the_files_name_before_keys(self):
@@ -155,14 +155,14 @@ class Keys(FolderTest):
                          [key for key, _ in samples_of(self.path("out"))])
         data("check", self.path("out"))
 
-    def test_of_lmdb(self):
+    def test_repeated_keys_of_lmdb_are_refused(self):
         for name in ("a", "b"):
             with lmdb.open(self.path(name), map_size=1 << 20) as environment:
                 with environment.begin(write=True) as transaction:
                     transaction.put(b"0.jpg", picture(ord(name)))
                     transaction.put(b"0.cls", b"0")
         sources = [self.path("a"), self.path("b")]
-        self.assertIn(f"{sources[1]}: 0: the key is used again, {sources[0]} has it first",
+        self.assertIn(f"{sources[1]}: 0: the key is used again; {sources[0]} has it first",
                       data("import", "lmdb", *sources, "--out", self.path("no"), code=65))
         data("import", "lmdb", *sources, "--out", self.path("out"), "--prefix-keys")
         self.assertEqual(["a/0", "b/0"], [key for key, _ in samples_of(self.path("out"))])

@@ -118,9 +118,9 @@ class Import(FolderTest):
             pixels = numpy.asarray(Image.open(io.BytesIO(fields["png"])))
             numpy.testing.assert_array_equal(pixels, numpy.stack([image] * 3, axis=2))
         for wrong, text in ((idx(images)[:-1], "ends in item 19 of 20"),
-                            (idx(images) + b"x", "goes on behind its 20 items"),
+                            (idx(images) + b"x", "has data after its 20 items"),
                             (idx(images[:19]), "19 images and 20 labels"),
-                            (b"text", "is no IDX file"), (b"", "is no IDX file")):
+                            (b"text", "is not an IDX file"), (b"", "is not an IDX file")):
             error = data("import", "idx", self.write("wrong", wrong), b, "--out", self.path("no"),
                          "--overwrite", code=65)
             self.assertIn(text, error)
@@ -138,7 +138,7 @@ class Import(FolderTest):
             self.assertEqual(expected, samples_of(out))
             self.assertEqual(["cat", "dog", "emu"], read_json(os.path.join(out, "classes.json")))
         self.write("in/emu/text.jpg", b"text")
-        self.assertIn("text.jpg: its first bytes are those of no image format",
+        self.assertIn("text.jpg: its first bytes match no image format",
                       data("import", "folder", self.path("in"), "--out", self.path("no"), code=65))
 
     def test_compressed_tars(self):

@@ -223,7 +223,7 @@ class MirrorTrainingTest(support.RunTestCase):
         again = ("launch", "--nproc", 1, "--resume", "auto", "--allow", "steps", "--set")
         error = self.scaletrain(*again, "steps=6", "--set", "checkpoint.on_failure=continue",
                                 path).stderr
-        self.assertIn("the run goes on from its own newest checkpoint", error)
+        self.assertIn("the run continues from the newest checkpoint in its own folder", error)
         shutil.rmtree(self.folder / "run")
         proxy.set_fault(lambda number, head: "503")
         error = self.scaletrain(*again, "steps=7", path, expect=74).stderr
@@ -250,7 +250,7 @@ class MirrorTrainingTest(support.RunTestCase):
         self.assertIn("s3://absent/run/checkpoints: HTTP 404, NoSuchBucket", error)
         self.assertEqual([], list((self.folder / "run").glob("checkpoints/*")))
         error = self.scaletrain("resume", f"{FOLDER}/nothing", expect=65).stderr
-        self.assertIn("there is no checkpoint in it", error)
+        self.assertIn("has no checkpoint", error)
 
     def test_a_store_that_is_down_for_a_while_has_the_newest_when_it_is_back(self):
         """Nothing listens at its port for some saves; the run goes on, and says how much waits."""

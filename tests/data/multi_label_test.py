@@ -83,7 +83,7 @@ class MultiLabelTest(FolderTest):
         self.assertTrue(self.pack())
         with open(self.path("list.jsonl"), "w", encoding="utf-8") as file:
             file.write('{"path": "0.jpg", "label": []}\n')
-        self.assertIn("list.jsonl:1: is of no class, and neither is any other sample",
+        self.assertIn("list.jsonl:1: has no class, and neither has any other sample",
                       data("pack", self.path("list.jsonl"), self.path("none"), code=65))
 
 

@@ -103,7 +103,7 @@ class ReadTest(StoreTestCase):
             swift.put(path, b"x")
         self.assertEqual(len(self.run_program("list", "s3://bucket/many/").split()), 12)
 
-    def test_what_is_not_there_or_not_ours(self):
+    def test_missing_and_forbidden_objects_are_errors(self):
         error = self.run_program("get", "s3://bucket/none.tar", expect=65)
         self.assertIn("s3://bucket/none.tar: HTTP 404, NoSuchKey", error)
         error = self.run_program("get", "s3://none/none.tar", expect=65)
@@ -146,7 +146,7 @@ class WriteTest(StoreTestCase):
         self.run_program("put", "s3://bucket/out/a b.bin", path)
         self.assertEqual(self.run_program("get", "s3://bucket/out/a b.bin"), b"")
 
-    def test_of_writers_of_a_new_object_one_wins(self):
+    def test_one_of_several_writers_of_a_new_object_wins(self):
         for name in ("one", "two"):
             (self.folder / name).write_text(name)
         self.assertEqual(self.run_program("put-new", "s3://bucket/out/new", self.folder / "one"),

@@ -95,7 +95,7 @@ class Pack(FolderTest):
                 ('path,label\n"a.jpg,1\n', ":2: a quote that does not end"),
                 ('path,label\n"a"b,1\n', ":2: text after a closing quote"),
                 ("path,label\na.jpg,\n", ":2: the label is empty"),
-                ("path,label\n", ": names no sample")]:
+                ("path,label\n", ": lists no sample")]:
             path = self.write("list.csv", text)
             self.assertIn(path + message, data("pack", path, self.path("out"), code=65))
         path = self.write("list.jsonl", '{"path": "a.jpg", "label": 1.5}\n')
@@ -111,7 +111,7 @@ class Pack(FolderTest):
         for i in range(3):
             self.write(f"{i}.jpg", picture(i))
         for labels, problem in (
-                (["1.0", "10.0", "2.0"], ':2: its label "1.0" is no whole number from 0 to 9999999'),
+                (["1.0", "10.0", "2.0"], ':2: its label "1.0" is not a whole number from 0 to 9999999'),
                 (["10", "-1", "2"], ':3: its label "-1" is no whole number from 0'),
                 (["cat", "2", "dog"], f':3: its label "2" is a number, and that of {path}:2 is a name'),
                 (["0", "1", "dog"], f':4: its label "dog" is a name, and that of {path}:2 is a number'),
@@ -143,20 +143,20 @@ class Pack(FolderTest):
         self.assertEqual({".svg": 2, ".db": 1, "": 1}, report["left_alone"])
         for command in (["pack", self.path("in"), self.path("text")],
                         ["import", "folder", self.path("in"), "--out", self.path("imported")]):
-            self.assertIn("; no images, left alone: 1 without extension, 1 .db, 2 .svg\n",
+            self.assertIn("; these files are not images and are ignored: 1 without extension, 1 .db, 2 .svg\n",
                           data(*command))
         os.symlink(self.path("in"), self.path("in", "dog", "loop"))
-        self.assertIn("in/dog/loop: is a link to a folder that it lies in\n  remove the link",
+        self.assertIn("in/dog/loop: is a link to a folder that contains it\n  remove the link",
                       data("pack", self.path("in"), self.path("no"), code=65))
         os.remove(self.path("in", "dog", "loop"))
         self.write("in/bat/a.svg", "text")
-        self.assertIn("in/bat: no .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .rgb8 in it\n"
+        self.assertIn("in/bat: has no .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .rgb8 file\n"
                       "  a folder source holds one folder of images for each class",
                       data("pack", self.path("in"), self.path("no"), code=65))
 
     def test_a_folder_of_shards_is_no_folder_of_pictures(self):
         data("synth", self.path("set"), "--samples", 4, "--classes", 2)
-        self.assertIn("set: holds shards, and no class folder\n  training takes shards as they are",
+        self.assertIn("set: has shards, but no class folder\n  training takes shards as they are",
                       data("pack", self.path("set"), self.path("no"), code=65))
 
     def test_images_are_resized_and_encoded(self):
@@ -198,7 +198,7 @@ class Pack(FolderTest):
         data("pack", self.path("pictures"), self.path("out"), "--samples-per-shard", 5)
         before = digest(self.path("out"))
         text = data("pack", self.path("pictures"), self.path("out"), code=2)
-        self.assertIn("train-000000.tar: is there already", text)
+        self.assertIn("train-000000.tar: exists already", text)
         self.assertEqual(before, digest(self.path("out")))
         data("pack", self.path("pictures"), self.path("out"), "--name", "val")
         self.assertEqual(6, len(shards_of(self.path("out"))))
@@ -225,7 +225,7 @@ class Pack(FolderTest):
              "--samples-per-shard", 5, code=65)
         self.assertFalse(os.path.exists(self.path("out")))
 
-    def test_what_a_killed_process_left_is_removed(self):
+    def test_temporary_files_of_a_killed_process_are_removed(self):
         class_folders(self.path("pictures"))
         ended = subprocess.Popen(["true"])
         ended.wait()

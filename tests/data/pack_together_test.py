@@ -89,9 +89,9 @@ class Together(FolderTest):
             for second in (["pack", self.path("some"), self.out, "--name", "val"],
                            ["synth", self.out, "--name", "val", "--samples", 5, "--classes", 2]):
                 self.assertEqual(
-                    f"{self.out}: process {process.pid} is writing shards of other classes there\n"
-                    "  the shards of one folder share their classes: choose another folder, or "
-                    "give both commands one list with --classes\n", data(*second, code=65))
+                    f"{self.out}: process {process.pid} is writing shards with other classes there\n"
+                    "  all shards of a folder must have the same classes: choose another folder, or give both "
+                    "commands the same list with --classes\n", data(*second, code=65))
             self.assertEqual([], glob.glob(self.path("out", "*")))  # the loser left nothing
             process.kill()
             process.wait()
@@ -100,7 +100,7 @@ class Together(FolderTest):
             self.assertEqual(SOME, read_json(self.path("out", "classes.json")))
             subprocess.run(["rm", "-r", self.out], check=True)
 
-    def test_the_same_classes_go_together(self):
+    def test_two_commands_with_the_same_classes_share_a_folder(self):
         process = self.started("pack", self.long_list(CLASSES), self.out)
         data("pack", self.path("all"), self.out, "--name", "val")
         classes = self.write("classes.json", str(CLASSES).replace("'", '"'))
@@ -111,7 +111,7 @@ class Together(FolderTest):
                          sorted(map(os.path.basename, glob.glob(self.path("out", "*.tar")))))
         self.assertEqual([], glob.glob(self.path("out", ".*"), include_hidden=True))
 
-    def test_who_comes_second_leaves_nothing(self):
+    def test_the_second_command_with_other_classes_leaves_nothing(self):
         # A command of another machine is not seen: its claim is of no process here.
         process = self.started("pack", self.long_list(CLASSES), self.out)
         for claim in glob.glob(self.path("out", ".classes.json.*"), include_hidden=True):
@@ -126,12 +126,12 @@ class Together(FolderTest):
         self.assertLess(set(os.listdir(self.out)), set(before))  # the others were the loser's
         self.check_labels()
 
-    def test_of_one_name_the_first_stays(self):
+    def test_the_first_of_two_commands_with_one_name_stays(self):
         process = self.started("pack", self.long_list(CLASSES), self.out)
         data("pack", self.path("all"), self.out)
         status, text = self.ended(process)
         self.assertEqual(2, status)
-        self.assertIn("out/train-000000.tar: is there already", text)
+        self.assertIn("out/train-000000.tar: exists already", text)
         self.check_labels()
 
 

@@ -46,7 +46,7 @@ class Parquet(FolderTest):
         self.assertEqual(3, len(glob.glob(self.path("out", "*.tar.idx"))))
         data("check", self.path("out"))
 
-    def test_what_hugging_face_datasets_write(self):
+    def test_files_of_hugging_face_datasets_are_imported(self):
         """Structs of bytes and path, and the names of the classes, in several files."""
         note = {"info": {"features": {
             "image": {"_type": "Image"},
@@ -89,8 +89,8 @@ class Parquet(FolderTest):
                 (noted, 2, f'2 leaves none of the 2 classes that "label" of {noted} names\n'
                            "  name the lowest label of the set"),
                 (noted, -1, f'-1 would leave the first labels without a name: "label" of {noted} '
-                            "names its classes from 0 on\n  leave it out, and out of the files the "
-                            "samples without a label, which are -1 in Hugging Face's datasets"),
+                            "names its classes from 0 on\n  leave it out, and remove samples without a label, "
+                            "which are -1 in Hugging Face's datasets, from the files"),
                 (named, 1, f'the labels of "label" of {named} are names, which are numbered from 0 '
                            "on\n  leave it out"),
                 (bare, 1, "no file has a column of labels\n  --label-field names it")):
@@ -103,11 +103,11 @@ class Parquet(FolderTest):
                                      ([1, -1], "-1", ["--first-class", 1])):
             path = self.put_noted(labels, ["cat", "dog"])
             self.assertEqual(
-                f'{path}: row 1: its "label" is no class: {shown}\n  a sample without a label (null, '
+                f'{path}: row 1: its "label" is not a class: {shown}\n  a sample without a label (null, '
                 "or -1 in Hugging Face's datasets) cannot be imported: leave it out of the file; "
                 "--label-field names another\n", self.refused(path, *flags))
         path = self.put_noted([1, 0], ["cat", "dog"])
-        self.assertEqual(f'{path}: row 1: its "label" is no class: 0\n  --first-class, 1 here, is the '
+        self.assertEqual(f'{path}: row 1: its "label" is not a class: 0\n  --first-class, 1 here, is the '
                          "lowest label; --label-field names another\n",
                          self.refused(path, "--first-class", 1))
 
@@ -173,7 +173,7 @@ class Parquet(FolderTest):
         self.assertEqual([], glob.glob(self.path("out", "*.idx")))
         self.assertIn("no image", data("check", self.path("out"), code=65))
 
-    def test_what_is_wrong_is_named(self):
+    def test_errors_name_row_and_column(self):
         sound = {"image": [picture(i) for i in range(9)], "label": [0] * 9}
         path = self.put("a.parquet", sound, write_page_checksum=True, compression="none")
         content = read_bytes(path)
@@ -187,13 +187,13 @@ class Parquet(FolderTest):
         self.assertIn(f'{path}: has no column "picture"\n  its columns are: image, label',
                       self.refused(path, "--image-field", "picture"))
         for columns, problem in [
-                ({"image": [b"no image"], "label": [0]}, 'its "image" is in no known image format'),
-                ({"image": [None], "label": [0]}, 'its "image" holds no bytes'),
+                ({"image": [b"no image"], "label": [0]}, 'its "image" is not in a known image format'),
+                ({"image": [None], "label": [0]}, 'its "image" has no bytes'),
                 ({"image": pyarrow.array([{"bytes": None, "path": "a.jpg"}], IMAGE), "label": [0]},
-                 'its "image" holds no bytes'),
-                ({"image": [picture(1)], "label": [None]}, 'its "label" is no class: null'),
-                ({"image": [picture(1)], "label": [-1]}, 'its "label" is no class: -1'),
-                ({"image": [picture(1)], "label": [1.5]}, 'its "label" is no class: 1.5'),
+                 'its "image" has no bytes'),
+                ({"image": [picture(1)], "label": [None]}, 'its "label" is not a class: null'),
+                ({"image": [picture(1)], "label": [-1]}, 'its "label" is not a class: -1'),
+                ({"image": [picture(1)], "label": [1.5]}, 'its "label" is not a class: 1.5'),
                 ({"text": [None]}, "holds no value")]:
             path = self.put("wrong.parquet", columns)
             self.assertIn(f"{path}: row 0: {problem}", self.refused(path))

@@ -76,7 +76,7 @@ class MachinesFault(QuarantineTest):
         nowhere = {"TMPDIR": self.path("nowhere")}
         text, _ = both("check", "--repair", self.path("set"), code=74, env=nowhere)
         self.assertIn("b.tar.gz: could not be checked: TMPDIR: ", text)
-        self.assertIn("\n  name a folder with more room in TMPDIR\n", text)
+        self.assertIn("\n  set TMPDIR to a folder with more free space\n", text)
         self.assertEqual(["a.tar", "b.tar.gz"], sorted(os.listdir(self.path("set"))))
         # What is wrong is told before what may pass.
         self.shard("set/c.tar", also=[("k.cls", b"1")])
@@ -116,7 +116,7 @@ class MachinesFault(QuarantineTest):
 
 
 class OverTime(QuarantineTest):
-    def test_what_training_sees_is_counted(self):
+    def test_check_counts_the_samples_that_training_sees(self):
         self.shard("a.tar", 4, also=[("k.jpg", b"text"), ("k.cls", b"1")])
         self.shard("b.tar", 5, first=10)
         self.write("c.tar", b"no tar")
@@ -137,7 +137,7 @@ class OverTime(QuarantineTest):
         self.assertEqual((8, {"shards": 1, "samples": 3}), (folder["samples"], folder["quarantined"]))
         self.assertEqual(8, data_json("stats", self.folder)["samples"])
 
-    def test_what_is_sound_again_is_told_and_dropped(self):
+    def test_entries_of_samples_that_are_good_again_are_reported_and_removed(self):
         whole = read_bytes(self.shard("a.tar", 4))
         self.cut("a.tar")
         self.shard("b.tar", 2, first=10, also=[("k.jpg", b"text"), ("k.cls", b"1"), ("l.cls", b"1")])
@@ -223,7 +223,7 @@ class LeftOut(QuarantineTest):
         self.shard("set/c.tar", 2, first=20)
         self.cut("set/a.tar")
         data("check", "--repair", self.path("set"))
-        self.told = "warning: 1 shard and 1 sample more are in quarantine.json and left out\n"
+        self.told = "warning: 1 shard and 1 sample more are excluded by quarantine.json\n"
 
     def test_ls(self):
         text, said = both("ls", self.path("set"))
@@ -234,7 +234,7 @@ class LeftOut(QuarantineTest):
     def test_get(self):
         self.assertEqual(picture(20), data("get", "0020", self.path("set"), text=False))
         _, said = both("get", "k", self.path("set"), code=65)
-        self.assertIn(f"{self.path('set', 'b.tar')}: k: is in quarantine.json and left out\n", said)
+        self.assertIn(f"{self.path('set', 'b.tar')}: k: is excluded by quarantine.json\n", said)
         # The first that is not left out.
         self.shard("set/d.tar", 1, first=30, also=[("k.jpg", picture(5)), ("k.cls", b"1")])
         self.assertEqual(picture(5), data("get", "k", self.path("set"), text=False))

@@ -183,7 +183,7 @@ class Read(RemoteTest):
         self.assertNotIn("sig=" + swift_server.SECRET, data("ls", "--json", *shards))
         text = data("ls", f"{url}/none.tar{secret}", code=65)
         self.assertIn("/none.tar?***: HTTP 404", text)
-        self.assertIn("a plain web server is only read",
+        self.assertIn("a plain web server is read-only",
                       data("synth", url + "/out", "--samples", 1, code=65))
 
     def test_repair_index_and_card_are_written_beside_the_shards(self):
@@ -227,7 +227,7 @@ class Read(RemoteTest):
 
 
 class Write(RemoteTest):
-    def test_what_is_written_is_what_a_folder_would_hold(self):
+    def test_objects_equal_the_files_of_a_local_folder(self):
         class_folders(self.path("pictures"), each=8)
         flags = ["--samples-per-shard", 10, "--resize", 16]
         data("pack", self.path("pictures"), self.path("packed"), *flags)
@@ -243,7 +243,7 @@ class Write(RemoteTest):
         self.assertEqual(24, report["samples"])
         data("check", self.remote)
         text = data("pack", self.path("pictures"), self.remote, code=2)
-        self.assertIn("train-000000.tar: is there already", text)
+        self.assertIn("train-000000.tar: exists already", text)
         text = data("pack", self.path("pictures"), self.remote, "--overwrite", code=2)
         self.assertIn("nothing is removed from an object store", text)
         for name, command in (("split", ["--val", 0.25]), ("dedup", [])):
@@ -271,18 +271,18 @@ class Write(RemoteTest):
                 swift.put(f"/{self.bucket}/a%20b/{name}", content)
         proxy.set_fault(put_first)
 
-    def test_of_two_writers_one_wins(self):
+    def test_one_of_two_writers_wins(self):
         self.be_quicker("train-000000.tar", b"other")
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=2)
-        self.assertIn("train-000000.tar: was put there by another writer", text)
+        self.assertIn("train-000000.tar: was written by another command", text)
         self.assertEqual(b"other", self.stored("train-000000.tar"))
         self.assertNotIn(swift_server.SECRET, text)
 
-    def test_of_two_lists_of_classes_one_stays(self):
+    def test_one_of_two_lists_of_classes_stays(self):
         self.be_quicker("classes.json", b'["other"]')
         text = data("synth", self.remote, "--samples", 5, "--size", 16, code=65)
-        self.assertIn("classes.json: has other classes than the new shards\n  another command put "
-                      "it there in the meantime: remove the 1 shard train-*.tar", text)
+        self.assertIn("classes.json: has other classes than the new shards\n  another command wrote "
+                      "it in the meantime: remove the 1 shard train-*.tar", text)
         self.assertEqual(b'["other"]', self.stored("classes.json"))
 
     def test_a_command_that_is_stopped_tells_what_is_there(self):

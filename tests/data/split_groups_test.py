@@ -21,15 +21,15 @@ class Groups(FolderTest):
     def test_an_expression_that_matches_no_key_is_refused(self):
         self.assertEqual(
             "--group-by: matches 0 of 40 keys; the first is patient00_0\n"
-            "  write an expression that is found in the keys: scaletrain data ls lists them\n",
+            "  write an expression that occurs in the keys; scaletrain data ls lists them\n",
             data(*self.split("--group-by", "^(pateint[0-9]+)"), code=2))
         self.assertFalse(os.path.exists(self.path("out")))
 
     def test_one_that_matches_some_is_warned_of(self):
         done = subprocess.run([PROGRAM, "data", *map(str, self.split("--group-by", "patient0[1-9]"))],
                               capture_output=True, text=True, timeout=60, check=True)
-        self.assertIn("warning: --group-by does not match 4 of 40 keys, whose samples are groups of "
-                      "their own; the first: patient00_0\n", done.stderr)
+        self.assertIn("warning: --group-by does not match 4 of 40 keys; each of these samples is a group by "
+                      "itself; the first: patient00_0\n", done.stderr)
         self.assertIn("\n13 groups\n", done.stdout)
 
     def test_groups_are_counted(self):

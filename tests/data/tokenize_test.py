@@ -125,7 +125,7 @@ class Tokenize(FolderTest):
                 ("latin1", text.encode("latin-1"), "a.txt:1: is not UTF-8"),
                 ("utf-16", text.encode("utf-16"), "a.txt: is UTF-16\n  --encoding utf-16 converts it"),
                 ("utf-32", text.encode("utf-32"), "a.txt: is UTF-32\n  --encoding utf-32 converts it"),
-                ("utf-16le", text.encode("utf-16-le"), "holds a zero at byte 1"),
+                ("utf-16le", text.encode("utf-16-le"), "has a zero at byte 1"),
                 ("", b"\xef\xbb\xbf" + text.encode(), "")]:
             with self.subTest(encoding):
                 path = self.write("a.txt", content)
@@ -137,13 +137,13 @@ class Tokenize(FolderTest):
         self.assertIn("a.jsonl:2: is not UTF-8",
                       data("tokenize", path, "--out", self.path("no"), code=65))
         self.assertEqual([*b"a", END, *expected], self.tokens_of(path, "--encoding", "latin1"))
-        self.assertIn('a.txt: byte 1: is not ascii, as --encoding says', data(
+        self.assertIn('a.txt: byte 1: is not valid ascii (--encoding)', data(
             "tokenize", self.write("a.txt", text), "--encoding", "ascii", "--out", self.path("no"),
             code=65))
         self.assertIn('--encoding: "klingon" is not known', data(
             "tokenize", path, "--encoding", "klingon", "--out", self.path("no"), code=2))
 
-    def test_what_is_no_text_is_refused_by_name(self):
+    def test_files_that_are_not_text_are_refused_with_their_kind(self):
         tar, archive = io.BytesIO(), io.BytesIO()
         with tarfile.open(fileobj=tar, mode="w") as file:
             file.addfile(tarfile.TarInfo("a.txt"))
@@ -157,14 +157,14 @@ class Tokenize(FolderTest):
                 ("a.pdf", b"%PDF-1.7\n%\xe2\xe3", "is a PDF, not text"),
                 ("a.arrow", b"ARROW1\0\0", "is an Arrow file, not text"),
                 ("a.npy", b"\x93NUMPY\x01\0", "is a NumPy array, not text"),
-                ("a.bin", b"ab\0cd", "holds a zero at byte 2"),
-                ("a.parquet", b"no Parquet", "is no Parquet file"),
+                ("a.bin", b"ab\0cd", "has a zero at byte 2"),
+                ("a.parquet", b"no Parquet", "is not a Parquet file"),
                 ("a.jsonl", html, "is an HTML page, not the file itself"),
                 ("page.txt.gz", gzip.compress(html), "is an HTML page, not the file itself"),
                 ("lfs.txt", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",
                  "is a git-lfs pointer, not the file itself\n  fetch the file: git lfs pull"),
                 ("nan.json", b'[{"text": NaN}]', "is not JSON: NaN at its byte 11"),
-                ("number.json", b"[7]", "element 0: is no object with a text in it"),
+                ("number.json", b"[7]", "element 0: is not an object with a text field"),
                 ("a.csv", b"body,n\n1\n", "a.csv:2: 1 columns where the first line has 2")]:
             with self.subTest(name):
                 flags = ["--column", "body"] if name == "a.csv" else []
@@ -183,7 +183,7 @@ class Tokenize(FolderTest):
         pyarrow.parquet.write_table(pyarrow.table({"body": ["a", None], "n": [1, 2]}), table)
         csv = self.write("a.csv", "body,n\na,1\n")
         for path in (table, csv):
-            self.assertIn('has no field "text"\n  --column names another; those with text here: body',
+            self.assertIn('has no field "text"\n  --column names another field; fields with text here: body',
                           data("tokenize", path, "--out", self.path("no"), code=65))
         for column, found in (("n", 'row 0: its "n" is no text'), ("body", 'row 1: its "body" is null')):
             self.assertIn(found, data("tokenize", table, "--column", column, "--out",
@@ -193,22 +193,22 @@ class Tokenize(FolderTest):
 
     def test_fields_that_are_not_there(self):
         path = self.write("chat.jsonl", '{"text": "a"}\n')
-        self.assertIn('chat.jsonl:1: has no field "question"\n  --prompt-field names another; those '
-                      "with text here: text\n", data(
+        self.assertIn('chat.jsonl:1: has no field "question"\n  --prompt-field names another field; '
+                      "fields with text here: text\n", data(
                           "tokenize", path, "--prompt-field", "question", "--out", self.path("no"),
                           code=65))
         path = self.write("other.jsonl", '{"content": "a", "n": 1}\n')
-        self.assertIn('other.jsonl:1: has no field "text"\n  --text-field names another; those with '
+        self.assertIn('other.jsonl:1: has no field "text"\n  --text-field names another field; fields with '
                       "text here: content\n",
                       data("tokenize", path, "--out", self.path("no"), code=65))
-        self.assertIn('other.jsonl:1: holds no text in its field "n"', data(
+        self.assertIn('other.jsonl:1: has no text in its field "n"', data(
             "tokenize", path, "--text-field", "n", "--out", self.path("no"), code=65))
         self.assertIn("is one document and has no fields", data(
             "tokenize", self.write("a.txt", "a"), "--prompt-field", "q", "--out", self.path("no"),
             code=2))
         self.assertFalse(os.path.exists(self.path("no")))
 
-    def test_what_is_no_tokenizer_is_told_what_is(self):
+    def test_an_unknown_tokenizer_gets_the_list_of_tokenizers(self):
         path = self.write("a.txt", "abc")
         for what in ["byte", "gpt2", self.path("none.model")]:
             with self.subTest(what):
@@ -271,7 +271,7 @@ class Tokenize(FolderTest):
         path = self.write("a.txt", "abc" * 100)
         data("tokenize", path, "--out", self.path("out"), "--tokens-per-file", 100)
         before = [read_bytes(file) for file in self.files()]
-        self.assertIn("train-000000.bin: is there already",
+        self.assertIn("train-000000.bin: exists already",
                       data("tokenize", path, "--out", self.path("out"), code=2))
         self.assertEqual(before, [read_bytes(file) for file in self.files()])
         data("tokenize", path, self.path("typo.txt"), "--out", self.path("out"), "--overwrite",

@@ -194,7 +194,7 @@ class TokenizerJson(FolderTest):
                  "is not supported"),
                 (lambda: written(model=dict(model, type="Unigram")), "Unigram"),
                 (lambda: written(model=dict(model, dropout=0.1)), "/model/dropout 0.1"),
-                (lambda: written(model=dict(model, merges=["q zzz"])), "which is no token of it"),
+                (lambda: written(model=dict(model, merges=["q zzz"])), "which is not in the vocabulary"),
                 (lambda: written(model={"type": "BPE"}), "is no tokenizer.json of a BPE"),
                 (lambda: written(added_tokens=stripped), "the added token"),
                 (lambda: written(model=dict(model, vocab=dict(model["vocab"], a=-1))),
@@ -218,7 +218,7 @@ class TokenizerJson(FolderTest):
                 (lambda: written(pre_tokenizer={"type": "Split", "pattern": {"Regex": "\\C"},
                                                 "behavior": "Isolated", "invert": False}),
                  "is no regular expression"),
-                (lambda: written(model=dict(model, merges="q zzz")), "/model/merges is no list"),
+                (lambda: written(model=dict(model, merges="q zzz")), "/model/merges is not a list"),
                 (lambda: written(added_tokens=sound["added_tokens"] + [
                     {"id": 9 + i, "content": f"<a long name, number {i}>"} for i in range(9000)]),
                  '..." is no regular expression'),
@@ -237,7 +237,7 @@ class TokenizerJson(FolderTest):
                 self.write(f"beside {name}/{name}", content)
                 self.write(f"beside {name}/merges.txt", "")
                 self.write(f"beside {name}/tokenizer_config.json", '{"eos_token": {"content": 5}}')
-                self.assertIn("tokenizer_config.json: /eos_token/content is no text",
+                self.assertIn("tokenizer_config.json: /eos_token/content is not a text",
                               self.refused(folder))
 
     def test_a_document_that_is_not_utf8(self):

@@ -43,7 +43,7 @@ def peak_bytes(*arguments):
 
 
 class Memory(FolderTest):
-    def test_it_grows_by_what_is_documented_at_most(self):
+    def test_memory_grows_at_most_as_documented(self):
         folders = {}
         for count in (FEW, MANY):
             folders[count] = self.path(str(count))

@@ -49,7 +49,7 @@ class Synth(FolderTest):
                               env={**os.environ, "MALLOC_ARENA_MAX": "1"}, check=False)
         self.assertIn(done.returncode, (0, 71))  # and it ends
 
-    def test_the_same_whatever_the_threads(self):
+    def test_synth_does_not_depend_on_the_number_of_threads(self):
         hashes = []
         for threads in (1, 4):
             out = self.path(str(threads))
@@ -85,7 +85,7 @@ class LookInto(FolderTest):
         files = ["1.cls", "1.jpg", "1.seg.txt"]
         self.assertEqual(files, sorted(os.listdir(self.path("out"))))
         text = data("get", "d/1", self.shard, "--out", self.path("out"), code=2)
-        self.assertEqual(f"{self.path('out', '1.jpg')}: is there already\n"
+        self.assertEqual(f"{self.path('out', '1.jpg')}: exists already\n"
                          "  replace it with --overwrite\n", text)
         report = data_json("get", "d/1", self.shard, "--out", self.path("out"), "--overwrite")
         self.assertEqual((self.shard, "d/1"), (report["shard"], report["key"]))
@@ -134,7 +134,7 @@ class Stats(FolderTest):
         self.assertIn("<p>14 of 14 samples: the first 48 of each class, in the order of the shards"
                       "</p>", page)
         self.assertEqual((96, 96), Image.open(io.BytesIO(base64.b64decode(thumbnails[0]))).size)
-        self.assertIn("page.html: is there already",
+        self.assertIn("page.html: exists already",
                       data("stats", self.path("out"), "--html", self.path("page.html"), code=2))
         data("stats", self.path("out"), "--html", self.path("page.html"), "--overwrite")
 
@@ -191,8 +191,8 @@ class Split(FolderTest):
         members = [(f"{i}.{e}", c) for i in range(9) for e, c in (("jpg", b"same"), ("cls", b"0"))]
         write_tar(self.path("a.tar"), members)
         self.assertEqual(
-            "split: no sample of 9 is left for val\n  samples of one group stay together: ask for a "
-            "larger part, or 0, or other groups\n",
+            "split: no sample of 9 is left for val\n  samples of one group stay together: use a larger share, "
+            "0, or smaller groups\n",
             data("split", self.path("a.tar"), "--out", self.path("out"), code=65))
         self.assertFalse(os.path.exists(self.path("out")))
 
@@ -243,8 +243,8 @@ class Classes(FolderTest):
             text = data(*command, self.path("a"), self.path("b"), *out, code=65)
             self.assertEqual(
                 f"{self.path('b/classes.json')}: has other classes than "
-                f"{self.path('a/classes.json')}\n  a label means one class in a set: take sets of "
-                "the same classes\n", text)
+                f"{self.path('a/classes.json')}\n  labels must have the same meaning in all parts of a set: use "
+                f"parts with the same classes\n", text)
             self.assertFalse(os.path.exists(self.path("out")))
             self.write("out/classes.json", '["x", "y"]')
             text = data(*command, self.path("a"), *out, code=65)
@@ -284,8 +284,8 @@ class Overwrite(FolderTest):
                         ["dedup", out, "--out", self.path("link")],
                         ["import", "tar", first, "--out", out]):
             text = data(*command, "--overwrite", code=2)
-            self.assertRegex(text, r"^--overwrite: .*/train-000000.tar would be replaced, and is "
-                                   "read\n  choose another folder or --name\n$")
+            self.assertRegex(text, r"^--overwrite: .*/train-000000.tar would be replaced, but this command "
+                                   r"reads it\n  choose another folder or --name\n$")
         self.assertEqual(before, {name: read_bytes(os.path.join(out, name))
                                   for name in os.listdir(out)})
         data("dedup", out, "--out", out, "--name", "unique", "--overwrite")

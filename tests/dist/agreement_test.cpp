@@ -80,7 +80,7 @@ TEST_CASE("a claim that one rank does not make differs, on either side") {
             2);
 }
 
-TEST_CASE("a rank with another kind of device is told before anything is connected") {
+TEST_CASE("a rank with another kind of device is reported before anything is connected") {
   const auto results =
       testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) -> std::string {
         dist::Group group(env, env.rank == 1 ? at::kMeta : at::kCPU, 30s);

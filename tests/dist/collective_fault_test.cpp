@@ -26,7 +26,7 @@ int comes_at(const char* text) {
     beat.begin_step(step);
     for (const auto& [kind, name] : {std::pair("all-to-all", "how many"),
                                      {"all-to-all", "tokens"},
-                                     {"all-reduce", "vote"},
+                                     {"all-reduce", "step consensus"},
                                      {"all-to-all", "tokens"}}) {
       enter(kind, name);
       ++entered;

@@ -127,7 +127,7 @@ TEST_CASE("a work whose caller has waited for it is let go at once, not with the
   CHECK(on_host.phase() != core::Phase::kCollective);
 }
 
-TEST_CASE("who asks to hear of collectives gets the kind and the name of each as it is entered") {
+TEST_CASE("a listener for collectives gets the kind and name of each when it is entered") {
   std::string heard;
   CollectiveWatch watch(
       {.leave = [](const std::exception_ptr&) {},
@@ -140,7 +140,7 @@ TEST_CASE("who asks to hear of collectives gets the kind and the name of each as
   CHECK(heard == "connect shards; all-reduce gradients; ");
 }
 
-TEST_CASE("a work that failed aborts the communicator, once, and its cause is told") {
+TEST_CASE("a work that failed aborts the communicator, once, and its cause is reported") {
   Watching w;
   const auto work = w.start(), behind = w.start();
   work->fail("remote process exited or there was a network error");
@@ -148,7 +148,8 @@ TEST_CASE("a work that failed aborts the communicator, once, and its cause is to
   behind->fail("aborted");
   w.watch.look(kStart + 1s);
   CHECK(w.checked() ==
-        "75 rank 3: collective \"gradients\" was not completed: a peer was lost or time was up "
+        "75 rank 3: collective \"gradients\" was not completed: a peer was lost or the timeout "
+        "expired "
         "(remote process exited or there was a network error)");
   w.watch.look(kStart + 60s);
   CHECK(w.left.empty());  // the training thread has been told
@@ -190,7 +191,8 @@ TEST_CASE("connecting and collectives have a limit where their backend has none"
     }
     CHECK(unlimited.checked().empty());
     CHECK(limited.checked() ==
-          "75 rank 3: collective \"gradients\" was not completed: a peer was lost or time was up "
+          "75 rank 3: collective \"gradients\" was not completed: a peer was lost or the timeout "
+          "expired "
           "(after 10.0 s)");
   }
 }
@@ -219,7 +221,8 @@ TEST_CASE("after the launcher's word a collective has a moment to complete") {
   CHECK(w.checked().empty());
   w.watch.look(heard + 3s);
   CHECK(w.checked() ==
-        "75 rank 3: collective \"gradients\" was not completed: a peer was lost or time was up "
+        "75 rank 3: collective \"gradients\" was not completed: a peer was lost or the timeout "
+        "expired "
         "(the launcher reports that a rank is gone)");
 }
 
@@ -231,7 +234,8 @@ TEST_CASE("a thread that does not come back from its wait is not waited for") {
   CHECK(w.left.empty());
   w.watch.look(kStart + CollectiveWatch::kReturnPatience);
   CHECK(w.left ==
-        "75 rank 3: collective \"gradients\" was not completed: a peer was lost or time was up "
+        "75 rank 3: collective \"gradients\" was not completed: a peer was lost or the timeout "
+        "expired "
         "(reset)");
 }
 

@@ -219,7 +219,8 @@ TEST_CASE("a killed peer ends a collective on all others within seconds, by name
             for (int step = 0; step < 2; ++step) group.all_reduce_sum(loss, "loss").wait();
           } catch (const core::StoppedError& error) {
             const std::string expected = fmt::format(
-                "rank {}: collective \"loss\" was not completed: a peer was lost or time was up (",
+                "rank {}: collective \"loss\" was not completed: a peer was lost or the timeout "
+                "expired (",
                 env.rank);
             return std::string(error.what()).starts_with(expected) ? "stopped" : error.what();
           }
@@ -249,7 +250,8 @@ TEST_CASE("a peer that does nothing ends a collective when time is up") {
             group.barrier("validation");
           } catch (const core::StoppedError& error) {
             const bool named = error.found().starts_with(
-                "collective \"validation\" was not completed: a peer was lost or time was up (");
+                "collective \"validation\" was not completed: a peer was lost or the timeout "
+                "expired (");
             if (write(ends[1], "x", 1) != 1) return "no pipe";
             return named ? "stopped" : error.what();
           }
@@ -324,7 +326,7 @@ TEST_CASE("after a failed collective nothing is handed over, of earlier ones nei
   CHECK(results[0].text == "true true");
 }
 
-TEST_CASE("a stop that one rank reports is heard by the others, who wait for nobody") {
+TEST_CASE("a stop that one rank reports reaches the others, which do not wait") {
   dist::Group alone({}, at::kCPU, kTimeout);
   CHECK_FALSE(alone.stop_was_heard(false));
   CHECK(alone.stop_was_heard(true));
@@ -389,8 +391,9 @@ TEST_CASE("rethrow_as_stopped lets an error that is not the network's go on as i
   CHECK(thrown_by([] {
           throw c10::DistNetworkError({"f", "f.cc", 1}, "reset");
         }) ==
-        "core: rank 3: the gradients were not completed: a peer was lost or time was up (reset)\n"
-        "  the rank that failed first says why in its own log; resume from the newest checkpoint");
+        "core: rank 3: the gradients were not completed: a peer was lost or the timeout expired "
+        "(reset)\n"
+        "  the log of the rank that failed first has the cause; resume from the newest checkpoint");
 }
 
 }  // namespace

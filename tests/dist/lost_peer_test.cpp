@@ -10,23 +10,24 @@
 
 namespace scaletrain::dist {
 
-TEST_CASE("a lost peer is told by rank, by what was not done, and by the first line of the cause") {
+TEST_CASE("a lost peer is reported with rank, collective and the first line of the cause") {
   CHECK_THROWS_WITH_AS(
       throw_lost(3, "the gradients were", std::runtime_error("[pair.cc:1] reset by peer\nstack")),
-      "rank 3: the gradients were not completed: a peer was lost or time was up (reset by peer)\n"
-      "  the rank that failed first says why in its own log; resume from the newest checkpoint",
+      "rank 3: the gradients were not completed: a peer was lost or the timeout expired (reset by "
+      "peer)\n"
+      "  the log of the rank that failed first has the cause; resume from the newest checkpoint",
       core::StoppedError);
 }
 
-TEST_CASE("memory that ran out is told as that, with all lines of the cause") {
+TEST_CASE("out of memory is reported as such, with all lines of the cause") {
   CHECK_THROWS_WITH_AS(
       throw_lost(0, "connect was",
                  std::runtime_error("NCCL error\nCuda failure 2 'out of memory'")),
       "rank 0: connect was not completed: memory ran out (NCCL error\nCuda failure 2 'out of "
       "memory')\n"
-      "  make /batch/per_device smaller and /batch/accumulate larger, or set \"recompute\": "
+      "  lower /batch/per_device and raise /batch/accumulate, or set \"recompute\": "
       "\"all\"; "
-      "`scaletrain bench memory RECIPE` shows what each saves",
+      "`scaletrain bench memory RECIPE` shows the savings of each technique",
       core::OutOfMemoryError);
 }
 

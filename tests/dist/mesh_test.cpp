@@ -150,7 +150,7 @@ TEST_CASE(
   CHECK(results[7].text == "3/4 11110000 3/4 11110000 1/2 10001000 ");
 }
 
-TEST_CASE("of replicas of one rank, or that cut what they have, the views are those of axes") {
+TEST_CASE("replicas of one rank and sharded replicas have the process groups of the mesh axes") {
   const auto results = run_ranks({.world_size = 8}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
     std::string text;
@@ -266,7 +266,7 @@ TEST_CASE("a killed peer ends the collectives of its groups and the world's, by 
       for (int step = 0; step < 2; ++step) group.all_reduce_sum(at::ones({64}), name).wait();
     } catch (const core::StoppedError& error) {
       const std::string expected = fmt::format(
-          "rank {}: collective \"{}\" was not completed: a peer was lost or time was up (",
+          "rank {}: collective \"{}\" was not completed: a peer was lost or the timeout expired (",
           env.rank, name);
       return std::string(error.what()).starts_with(expected) ? "stopped" : error.what();
     }
@@ -348,7 +348,7 @@ TEST_CASE("the launcher's word ends the wait in a group of an axis") {
   close(ends[1]);
   CHECK(results[0].status == 75);
   const std::string cause =
-      R"(rank 0: collective "never" was not completed: a peer was lost or time was up (the launcher)";
+      R"(rank 0: collective "never" was not completed: a peer was lost or the timeout expired (the launcher)";
   const auto json = nlohmann::json::parse(text_of(folder.file("error.json")));
   CHECK(json.at("message").at("message").get<std::string>().starts_with(cause));
   CHECK(text_of(folder.file("errors")).find(cause) != std::string::npos);

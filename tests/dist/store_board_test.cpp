@@ -75,7 +75,7 @@ TEST_CASE("a board is read while its store is waited in, and a store that is gon
   CHECK(results[1].text == "quick, rank 1: the job's store does not answer (");
 }
 
-TEST_CASE("a rank alone has no board") {
+TEST_CASE("a single rank has no key-value store") {
   const Group group(core::WorkerEnv{}, at::kCPU, kLimit);
   CHECK(group.open_board("a") == nullptr);
 }

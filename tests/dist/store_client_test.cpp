@@ -39,7 +39,7 @@ TEST_CASE("what one writes the other reads, both ways") {
         std::vector<std::string>{"1", std::string("a\0b", 3)});
 }
 
-TEST_CASE("a key that is not there is not waited for") {
+TEST_CASE("reading an absent key does not wait") {
   const auto server = serve();
   StoreClient client = client_of(*server);
   CHECK_FALSE(client.get("absent").has_value());

@@ -80,7 +80,7 @@ class BadDataTest(support.RunTestCase):
                 ("half", whole[:whole.index(b"x.cls")], "ends without the two zero blocks"),
                 ("tail", whole + b"garbage" * 200, "data after the end marker"),
                 ("sorted", samples(40)[::2] + samples(40)[1::2], "the key is used again"),
-                ("twice", sound + sample("z", picture()) + [("z.png", picture())], "is there twice"),
+                ("twice", sound + sample("z", picture()) + [("z.png", picture())], "occurs twice"),
                 ("alone", sound + [("z.png", picture())], "a.tar: z: has no label"),
                 ("other", sound + [("z.wav", b""), ("z.cls", b"1")], "a.tar: z: has no image"),
                 ("large", sound + [("z.cls", b"1"), ("z.png", bytes((64 << 20) + 1))],

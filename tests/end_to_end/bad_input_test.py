@@ -55,7 +55,7 @@ class BadInputTest(support.RunTestCase):
     def test_what_only_a_worker_knows_is_refused_as_by_check_and_leaves_no_folder(self):
         path = self.recipe("refused", model={"name": "mlp", "num_classes": 10, "freeze": ["nothing.*"]})
         checked = self.run_scaletrain("recipe", "check", path, "--worker", expect=2).stderr
-        self.assertIn('/model/freeze: no parameter fits "nothing.*"', checked)
+        self.assertIn('/model/freeze: no parameter matches "nothing.*"', checked)
         self.assertIn(checked, self.launch(path, 2))
         self.assertFalse((self.folder / "refused").exists())
 

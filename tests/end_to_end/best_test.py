@@ -165,7 +165,7 @@ class ResumeChangedTest(support.RunTestCase):
         result = self.run_scaletrain(
             "resume", self.folder / "recipe", "--set", "data.train.limit=320", "--set", "steps=45",
             "--allow", "data.train.limit", "--allow", "steps")  # of 10
-        self.assertIn("warning: not bit for bit as the run it continues: samples of the training "
+        self.assertIn("warning: the resumed run is not bit for bit equal: samples of the training "
                       "set 320, was 1400", result.stderr)
         state = json.loads((self.folder / "recipe/checkpoints/latest/state.json").read_text())
         self.assertEqual((2, 5), (state["epoch"], state["step_in_epoch"]))

@@ -44,7 +44,7 @@ class BrokenNetwork(support.RunTestCase):
         for words in ([self.recipe("two")], ["--", "sleep", "1000"]):
             self.assertEqual(
                 "127.0.0.1: cannot be reached: Network is unreachable (ENETUNREACH)\n"
-                "  the workers meet there: bring the interface up, ip link set lo up\n",
+                "  the workers need it for the rendezvous: enable the interface with ip link set lo up\n",
                 self.launch("true", "--nproc", 2, *words, expect=2))
 
     def test_a_port_that_needs_rights(self):

@@ -67,7 +67,7 @@ class ChangedSetTest(support.RunTestCase):
         self.replace(4, 120)  # of lane 4, which rank 0 reads
         self.replace(5, 24)  # of lane 5, which rank 1 reads
         err = self.launch(self.data, 2, resume=True, steps=24)
-        start = "warning: not bit for bit as the run it continues: "
+        start = "warning: the resumed run is not bit for bit equal: "
         self.assertIn(f"{start}{self.folder}/set/train-004.tar holds other samples\n", err)
         self.assertIn(f"{start}1 shard that other ranks read holds other samples", err)
         log = self.folder / "run/logs/attempt_2/1/stderr.log"

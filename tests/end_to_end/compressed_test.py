@@ -68,7 +68,7 @@ class CompressedTest(support.RunTestCase):
         self.assertEqual(counts[0], counts[1])
         self.assertEqual(set(counts[0]), {40})
 
-    def test_it_goes_on_after_a_kill_in_mid_epoch(self):
+    def test_a_killed_run_on_compressed_shards_resumes_in_mid_epoch(self):
         packed = pack(self.shards, ".tar.gz")
         alone = self.launch("alone", packed, ranks=2)
         self.launch("killed", packed, ranks=2, expect=137, env={"SCALETRAIN_FAULT": "kill@11,1"})
@@ -85,7 +85,7 @@ class CompressedTest(support.RunTestCase):
     def test_wrong_orders_and_a_missing_cache_are_told_before_anything_starts(self):
         packed = pack(self.shards, ".tar.gz")
         error = self.launch("indexed", packed, expect=2, order="indexed")
-        self.assertIn('/data/order: "indexed" reads from everywhere at once, and train-000.tar.gz is '
+        self.assertIn('/data/order: "indexed" reads all shards at the same time, and train-000.tar.gz is '
                       'compressed\n  use "streamed", or tars that are not compressed', error)
         error = self.launch("none", packed, expect=2, cache=0)
         self.assertIn('/data: names compressed shards and no "cache"\n  add "cache": ', error)

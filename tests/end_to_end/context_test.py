@@ -105,9 +105,9 @@ class ContextTest(text_test.TextTestCase):
                 self.assertEqual(*(support.inspect(self.folder / f"{name}-{run}")["model_digest"]
                                    for run in ("whole", "killed")))
 
-    def test_what_cannot_be_shared_is_refused_before_it_starts(self):
+    def test_unsupported_context_layouts_are_refused_before_the_start(self):
         said = self.launch("tokens", 3, expect=2, parallel={"context": 3})
-        self.assertIn(f"3 ranks share a sequence in 6 chunks, and /data/context is {CONTEXT}", said)
+        self.assertIn(f"3 ranks divide a sequence into 6 chunks, and /data/context is {CONTEXT}", said)
         self.assertIn("use one of: 1, 2, 4, 8, 16", said)
         said = self.launch("ranks", 3, expect=2, parallel={"context": 2})
         self.assertIn("3 ranks are not a multiple of 2 = context 2", said)

@@ -102,7 +102,7 @@ class DataOrderTest(support.RunTestCase):
         write_shards(self.folder / "set", "train", [80, 79])
         self.launch("run", 1, data, steps=8, checkpoint={"every": {"steps": 4}, "async": False},
                     flags=["--resume", "auto"])
-        self.assertIn("warning: not bit for bit as the run it continues: samples of the training "
+        self.assertIn("warning: the resumed run is not bit for bit equal: samples of the training "
                       "set 159, was 160", self.result.stderr)
 
     def test_a_resume_on_other_samples_says_so(self):
@@ -115,7 +115,7 @@ class DataOrderTest(support.RunTestCase):
         second.rename(first)
         (self.folder / "swapped").rename(second)
         self.launch("run", 1, data, flags=["--resume", "auto"], **changes)
-        self.assertIn("warning: not bit for bit as the run it continues: the training set holds "
+        self.assertIn("warning: the resumed run is not bit for bit equal: the training set holds "
                       "other samples", self.result.stderr)
 
     def test_mixed_and_limited_sources(self):

@@ -25,7 +25,7 @@ FAULTS = [
 BESIDE = [
     ("unlink", "unlink", errno.EBUSY, ".removed.tmp", "EBUSY.*; it stays, and is removed"),
     ("unlink", "unlink", errno.EPERM, ".removed.tmp", "EPERM.*; it stays, and is removed"),
-    ("rename", "rename", errno.EIO, ".latest.tmp", "EIO.*; latest and best may be behind"),
+    ("rename", "rename", errno.EIO, ".latest.tmp", "EIO.*; latest and best may name older checkpoints"),
     ("symlink", "symlink", errno.EOPNOTSUPP, "latest",
      "EOPNOTSUPP.*; .* are files that hold the name"),
     ("link", "link", errno.ENOSYS, "lease.json", "ENOSYS.*; the lock is made with O_EXCL"),
@@ -97,7 +97,7 @@ class DiskFaultsTest(support.RunTestCase):
                     else:  # a run that stops may have begun the last one already
                         self.assertIn(steps, ([2, 6],) if goes_on else ([2], [2, 6]))
                     if status and goes_on:
-                        self.assertIn("training goes on without that checkpoint", said)
+                        self.assertIn("training continues without that checkpoint", said)
                     self.check_goes_on(name, path)
 
     def small(self, name, **more):
@@ -106,7 +106,7 @@ class DiskFaultsTest(support.RunTestCase):
                            model={"name": "mlp", "num_classes": 10, "hidden": 8, "layers": 1},
                            checkpoint={"every": {"steps": 1}, "keep_last": 1, "keep_best": 0})
 
-    def test_what_fails_beside_the_checkpoint_is_a_warning(self):
+    def test_housekeeping_that_fails_is_a_warning(self):
         beside = BESIDE if support.LONG else [
             row for number, row in enumerate(BESIDE)
             if row[0] not in {other[0] for other in BESIDE[:number]}]
@@ -177,13 +177,13 @@ class DiskFaultsTest(support.RunTestCase):
         self.assertEqual([], list(disk.iterdir()))
         self.launch(path)
 
-    def test_what_cannot_be_linked_is_written(self):
+    def test_tensors_that_cannot_be_hard_linked_are_written(self):
         errors = [errno.EMLINK, errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP]
         for error in errors if support.LONG else errors[:1]:
             name = errno.errorcode[error]
             path = self.write(name, incremental=True)
             said = self.launch(path, FAULTY_SAVE=f"link {error} step-00000006.tmp {ALWAYS}")
-            self.assertRegex(said, f"cannot link .*{name}.*; what did not change is written again")
+            self.assertRegex(said, f"cannot link .*{name}.*; unchanged tensors are written again")
             self.assertEqual([0, 0, 0], [one["linked"] for one in support.records(
                 self.folder / name, "checkpoint")])
             self.check_goes_on(name, path)

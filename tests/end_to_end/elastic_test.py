@@ -34,7 +34,7 @@ class Agents(AgentsTestCase):
                 lone = agents.pop(cut)
                 if cut == 0:  # it had the store, and is too small a part
                     out, _ = lone.communicate(timeout=RECOVERY_S)
-                    self.assertIn("too few of the nodes are left to go on", out)
+                    self.assertIn("too few nodes are left to continue", out)
                     self.assertEqual(1, lone.returncode)
                     self.hosts.cut(cut, connected=True)
                     self.finish(agents)
@@ -76,7 +76,7 @@ class Agents(AgentsTestCase):
         stranger = self.agent(2, flags=["--rdzv-id", "another"])
         out, _ = stranger.communicate(timeout=RECOVERY_S)
         self.assertEqual(2, stranger.returncode)
-        self.assertIn("the store there is that of job \"none\"", out)
+        self.assertIn("the store at this address belongs to job \"none\"", out)
         self.finish(agents)
 
 

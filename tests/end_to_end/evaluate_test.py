@@ -244,7 +244,7 @@ class EvaluateTest(support.RunTestCase):
             self.assertIn(text, done.stderr)
         for ranks in (1, 2):
             done = self.run_scaletrain("eval", self.folder, "--nproc", ranks, expect=65)
-            self.assertIn("there is no checkpoint in it", done.stderr)
+            self.assertIn("has no checkpoint", done.stderr)
             done = self.run_scaletrain("eval", self.run_folder, "--nproc", ranks, "--on", "none",
                                        expect=2)
             self.assertEqual(1, done.stderr.count("is no held-out set of the run"))

@@ -155,10 +155,10 @@ class ExpertTest(text_test.TextTestCase):
                 self.assertEqual(STEPS + 4, after["step"])
                 self.assertEqual(state["lost_positions"], after["lost_positions"])
 
-    def test_what_cannot_be_is_refused_before_anything_starts(self):
+    def test_unsupported_expert_layouts_are_refused_before_the_start(self):
         for layout, message in (
-                ((3, {"expert": 2}), "2 ranks cannot hold the experts together, of 3 that train on "
-                                     "other samples\n  use one of: 1, 3"),
+                ((3, {"expert": 2}), "an expert-parallel size of 2 does not fit 3 data-parallel ranks\n  use "
+                                     "one of: 1, 3"),
                 ((3, {"expert": 3}), "3 ranks cannot share 4 experts evenly\n"
                                      "  use one of: 1, 2, 4")):
             said = self.launch("refused", layout, expect=2)

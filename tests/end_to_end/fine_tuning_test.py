@@ -206,7 +206,7 @@ class FineTuningTest(support.RunTestCase):
         result = self.run_scaletrain("launch", "--nproc", 2, "--set", "model.freeze=stem.*",
                                      "--set", "model.weights=null", "--set", "output=other", recipe,
                                      expect=2)
-        self.assertIn('/model/freeze: no parameter fits "stem.*"', result.stderr)
+        self.assertIn('/model/freeze: no parameter matches "stem.*"', result.stderr)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class LostLeaderTestCase(AgentsTestCase, RunTestCase):
         """What happened and what is awaited, once; then how it goes on."""
         self.assertEqual(1, out.count("the node with the store was lost"), out)
         self.assertEqual(1, out.count("more than half of 3 nodes meet again, or give up after"), out)
-        self.assertRegex(out, r"the job goes on with 2 nodes; this is node [01]\n")
+        self.assertRegex(out, r"the job continues with 2 nodes; this is node [01]\n")
 
 
 class OneHost(LostLeaderTestCase):
@@ -89,7 +89,7 @@ class OneHost(LostLeaderTestCase):
         out, _ = agents[0].communicate(timeout=WITHIN_S)
         self.assertEqual(0, agents[0].returncode, out)
         self.assertEqual(2, out.count("the node with the store leaves: "), out)
-        self.assertIn("stopped: node 0: its launcher heard SIGTERM\n  the other nodes meet again", out)
+        self.assertIn("stopped: node 0: its launcher received SIGTERM\n  the other nodes continue without it", out)
         self.assertNotIn("was lost", out)
 
     def test_a_leader_that_stands_still_is_left(self):
@@ -126,7 +126,7 @@ class MoreOfOneHost(LostLeaderTestCase):
         self.assertEqual(list(range(1, 61)), [record["step"] for record in records(run, "train")])
         self.assert_nothing_left()
 
-    def test_of_two_nodes_the_other_goes_on_when_the_leader_is_stopped(self):
+    def test_the_other_of_two_nodes_continues_when_the_leader_is_stopped(self):
         self.NNODES, self.PLACES = "1:2", self.PLACES[-2:]
         recipe = self.recipe(steps=60, batch={"global": 32, "per_device": 8}, threads=1,
                              checkpoint={"every": {"steps": 5}})

@@ -71,7 +71,7 @@ class LostOnNodes(support.RunTestCase):
         nodes[2].send_signal(signal.SIGTERM)  # one stops all
         for err in self.finish([nodes[0], nodes[2]], 75):
             self.assertRegex(err, r"node 1, host \S+ is lost, and replica 1 with it \(rank 1\), the "
-                                  "others go on: nothing was heard of its launcher for 2 s")
+                                  "others go on: its launcher has sent no heartbeat for 2 s")
             self.assertIn("lost before: node 1 (lost)", err)
         state = support.state(run)
         self.assertGreater(lost_samples(state, 1, 3), 0)

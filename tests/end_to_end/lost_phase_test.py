@@ -44,7 +44,7 @@ SHORT = [
     ("lamb", 1, "all-to-all", 1),
     ("clipped", 1, "norms of units", 1),
     ("shards of copies", 3, "gradients of the replicas", 1),
-    ("tensor", 0, "sum of a cut layer", 9),  # backward
+    ("tensor", 0, "row-parallel sum", 9),  # backward
     ("sequence", 0, "all-gather", 1),
     ("pipeline", 0, "activations", 2),  # who sends
     ("zero_bubble", 0, "gradients of activations", 1),
@@ -54,23 +54,23 @@ SHORT = [
     ("tensor", 0, "evaluation sums", 1),
 ]
 PHASES = SHORT + [
-    ("copies", 0, "vote", 1),
+    ("copies", 0, "step consensus", 1),
     ("optimizer", 0, "all-gather", 1),
     ("parameters", 1, "parameters", 2),  # forward
     ("parameters", 1, "reduce-scatter", 2),
     ("parameters", 0, "norm of the gradients", 1),
     ("muon", 0, "tensors of their owners", 1),
-    ("tensor", 1, "sum of a cut layer", 1),  # forward
+    ("tensor", 1, "row-parallel sum", 1),  # forward
     ("sequence", 1, "reduce-scatter", 2),
     ("pipeline", 1, "activations", 2),  # who receives
     ("pipeline", 1, "gradients of activations", 1),
     ("pipeline", 0, "gradients of activations", 2),
-    ("expert", 1, "how many tokens experts get", 1),
+    ("expert", 1, "token counts of the experts", 1),
     ("expert", 1, "tokens of the experts", 6),  # backward
     ("context", 0, "gradients of keys and values", 1),
-    ("pipeline x tensor", 2, "sum of a cut layer", 1),
+    ("pipeline x tensor", 2, "row-parallel sum", 1),
     # Behind the step.
-    ("pipeline", 1, "whether evaluation goes on", 1),
+    ("pipeline", 1, "end of evaluation", 1),
 ]
 
 

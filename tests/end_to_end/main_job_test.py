@@ -61,7 +61,7 @@ class MainJobTest(support.RunTestCase):
                                  "val": {"shards": str(support.DIGITS / "val-000000.tar")},
                                  "image_size": 16}, steps=None, epochs=6)
         done = self.run_scaletrain("launch", "--nproc", 2, path)
-        self.assertEqual(1, done.stderr.count("images: no images, left alone: 1 .bmp\n"))
+        self.assertEqual(1, done.stderr.count("images: these files are not images and are ignored: 1 .bmp\n"))
         last = [r for r in support.records(self.folder / "recipe", "eval")][-1]
         self.assertGreater(last["top1"], 0.5)  # the labels agree: chance is 0.1
 

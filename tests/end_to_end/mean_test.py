@@ -91,7 +91,7 @@ class MeanTest(support.RunTestCase):
             self.assertEqual(len(names) + 1, len({line["loss"] for line in lines.values()}))
             self.run_scaletrain("checkpoint", "verify", run)
         done = self.run_scaletrain("eval", self.folder / "ema", "--weights", "ema:0.7", expect=65)
-        self.assertIn("has no ema:0.7 of the weights\n  use one of: ema:0.9, ema:0.5", done.stderr)
+        self.assertIn("has no ema:0.7 weights\n  use one of: ema:0.9, ema:0.5", done.stderr)
         done = self.run_scaletrain("eval", self.folder / "ema", "--weights", "mean", expect=2)
         self.assertIn("mean is not model, ema, ema:DECAY such as ema:0.999, or swa", done.stderr)
 

@@ -61,7 +61,7 @@ class MediaTest(support.RunTestCase):
         run.mkdir()
         (run / "media").write_text("a file in the place of the folder")
         error = self.run_scaletrain("launch", self.recipe("blocked", log={"images": True})).stderr
-        self.assertIn("the run goes on without that picture", error)
+        self.assertIn("the run continues without that picture", error)
         self.assertEqual(support.inspect(self.folder / "plain")["model_digest"],
                          support.inspect(run)["model_digest"])
 

@@ -40,7 +40,7 @@ class MemoryTest(support.RunTestCase):
             capture_output=True, text=True, timeout=support.TIMEOUT_S)
         return done.returncode, done.stderr
 
-    def test_where_the_system_gives_no_more_the_advice_is_enough(self):
+    def test_the_advice_after_running_out_of_memory_is_enough(self):
         tokens = [number * 7919 % VOCABULARY for number in range(17 * CONTEXT)]
         (self.folder / "a.bin").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
         recipe = self.recipe(

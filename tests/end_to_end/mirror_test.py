@@ -64,10 +64,9 @@ class MirrorTest(support.RunTestCase):
         self.assertEqual(f"{self.folder}/new/checkpoints/step-00000010\n", out)
         error = self.run_scaletrain("data", "mirror", self.copies, "--to", self.folder / "new",
                                     "--newer-than", 10, expect=65).stderr
-        self.assertIn(f"{self.copies}: there is no whole checkpoint in it that is newer than step "
-                      "10", error)
+        self.assertIn(f"{self.copies}: has no complete checkpoint that is newer than step 10", error)
         error = self.run_scaletrain("data", "mirror", self.folder / "absent", expect=65).stderr
-        self.assertIn("there is no checkpoint in it", error)
+        self.assertIn("has no checkpoint", error)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ class Start(NodesTestCase):
             nodes[interrupted].send_signal(signal.SIGINT)
             ends = self.finish(*nodes)
             self.assertEqual([1, 1], [status for status, _ in ends], ends)
-            self.assertRegex(ends[1 - interrupted][1], r"stopped: host \S+: its launcher heard SIGINT\n")
+            self.assertRegex(ends[1 - interrupted][1], r"stopped: host \S+: its launcher received SIGINT\n")
 
     def joined(self, logs):
         """How many nodes the leader has seen join, by its journal."""
@@ -219,7 +219,7 @@ class TheVerdict(NodesTestCase):
         nodes[1].kill()
         for status, err in self.finish(nodes[0], nodes[2]):
             self.assertEqual(1, status)
-            self.assertRegex(err, r"node 1, host \S+ was lost: nothing was heard of its launcher for 2 s")
+            self.assertRegex(err, r"node 1, host \S+ was lost: its launcher has sent no heartbeat for 2 s")
 
     def test_the_node_with_the_store_that_is_killed_is_named(self):
         script = "touch ready$RANK; exec sleep 1000"
@@ -238,7 +238,7 @@ class TheVerdict(NodesTestCase):
         self.wait_for_ranks(0, 1)
         nodes[1].send_signal(signal.SIGSTOP)
         status, err = nodes[0].communicate(timeout=LIMIT_S)[1], None
-        self.assertIn("was lost: nothing was heard of its launcher for 2 s", status)
+        self.assertIn("was lost: its launcher has sent no heartbeat for 2 s", status)
         nodes[1].kill()
 
     def test_a_signal_on_one_node_stops_all(self):
@@ -248,7 +248,7 @@ class TheVerdict(NodesTestCase):
         nodes[1].terminate()
         (first, told), (second, _) = self.finish(*nodes)
         self.assertEqual((1, 1), (first, second))
-        self.assertIn("stopped: node 1: its launcher heard SIGTERM", told)
+        self.assertIn("stopped: node 1: its launcher received SIGTERM", told)
 
 
 class Restarts(NodesTestCase):

@@ -90,7 +90,7 @@ class PiecesTest(support.RunTestCase):
         self.assertEqual(results[0], results[1])
         self.run_scaletrain("checkpoint", "export", run, self.folder / "export", "--to", "safetensors")
         err = self.run_scaletrain("checkpoint", "reshard", run, "--output", joined, expect=2).stderr
-        self.assertIn("is there already", err)
+        self.assertIn("exists already", err)
 
     def test_a_file_of_any_rank_that_is_not_what_it_was_is_named_and_an_older_one_taken(self):
         path = self.write("run", 2, checkpoint=self.checkpoint_of("all"))

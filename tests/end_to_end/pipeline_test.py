@@ -120,7 +120,7 @@ class TextPipelineTest(TextTestCase, PipelineTestCase):
 
 
 class RefusalTest(PipelineTestCase):
-    def test_what_cannot_be_is_refused_before_anything_starts(self):
+    def test_unsupported_pipelines_are_refused_before_the_start(self):
         for changes, found in (
                 ({"parallel": {"pipeline": 2}, "batch": {"per_device": 4}},
                  "1 micro-batch of a step is fewer than the 2 ranks of the pipeline"),

@@ -64,10 +64,10 @@ class PowerCutTest(support.RunTestCase):
         self.addCleanup(subprocess.run, ["umount", "-l", self.disk.mount_point],
                         capture_output=True)
 
-    def test_what_was_reported_as_saved_survives(self):
+    def test_checkpoints_that_were_reported_as_saved_survive(self):
         self.cut_again_and_again(CUTS)
 
-    def test_so_do_files_that_are_linked(self):
+    def test_incremental_checkpoints_survive_too(self):
         self.cut_again_and_again(CUTS_OF_LINKS, model={"freeze": "fc1.*"},
                                  checkpoint={"incremental": True})
 

@@ -166,7 +166,7 @@ class Replicas(support.RunTestCase):
             cases |= {"shard": ({"shard": 2}, 3, "2, 3"), "tensor": ({"tensor": 2}, 2, "2, 3")}
         for name, (parallel, killed, ranks) in cases.items():
             with self.subTest(name):
-                samples = 8 if name == "shard" else 16  # of each data coordinate
+                samples = 8 if name == "shard" else 16  # of each data-parallel rank
                 path = self.recipe(name, steps=60, sync=diloco(), parallel=parallel,
                                    model=VISION, batch={"per_device": samples, "accumulate": 2},
                                    optimizer={"name": "adamw", "lr": 0.001},

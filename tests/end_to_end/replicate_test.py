@@ -241,7 +241,7 @@ class OneNode(support.RunTestCase):
     def test_a_job_of_one_node_is_refused(self):
         recipe = self.recipe(checkpoint={"replicate": {"nodes": 1}})
         error = self.run_scaletrain("launch", "--nproc", 2, recipe, expect=2).stderr
-        self.assertIn("/checkpoint/replicate: the job has one node, and no other one's memory\n  "
+        self.assertIn("/checkpoint/replicate: the job has one node, so there is no memory of another node\n  "
                       "start it on several (--nnodes), or: --set checkpoint.replicate=null", error)
         recipe = self.recipe(checkpoint={"replicate": {"nodes": 2}})
         error = self.run_scaletrain("launch", "--nnodes", 2, "--node-rank", 0, "--master-addr",

@@ -47,7 +47,7 @@ class SavesTest(support.RunTestCase):
         self.assertIn(f"saved {run}/checkpoints/step-{saved['step']:08}", err)
         self.assertEqual(2, len(steps_of(run)))
         err = self.run_scaletrain("checkpoint", "now", run, expect=2).stderr
-        self.assertIn("no run is going on in it", err)
+        self.assertIn("no run is running in this folder", err)
 
     def test_what_is_kept_is_listed_and_what_is_not_is_removed(self):
         run = self.folder / "kept"

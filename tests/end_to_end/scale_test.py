@@ -47,7 +47,7 @@ class Scale(unittest.TestCase):
             self.assertLessEqual(total, 1.1)
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
-    def test_nobody_asks_for_a_name(self):
+    def test_no_process_looks_up_a_host_name(self):
         with tempfile.TemporaryDirectory(prefix="scaletrain-test-") as folder:
             trace = pathlib.Path(folder, "trace")
             simulate(128, "strace", "-f", "-e", "trace=connect,openat", "-o", str(trace))

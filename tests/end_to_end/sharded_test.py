@@ -96,7 +96,7 @@ class ShardedTest(support.RunTestCase):
                           "--allow", "parallel", "--allow", "steps", steps=12).stderr
         self.assertIn("mesh shard 4, was replica 2 x shard 2", err)
 
-    def test_what_lies_in_the_hosts_memory_has_the_same_bits(self):
+    def test_offloaded_state_has_the_same_bits(self):
         for level in ("optimizer", "gradients", "parameters") if support.LONG else ("parameters",):
             layout = (2, {"shard": 2, "shard_level": level})
             disk = self.folder / "disk"
@@ -118,7 +118,7 @@ class ShardedTest(support.RunTestCase):
             self.assertEqual(1, len(digests), level)
             self.assertEqual([], list(disk.iterdir()))
 
-    def test_what_else_needs_parts_of_parameters_takes_them_from_the_hosts_memory(self):
+    def test_other_options_work_with_offloaded_parameters(self):
         host = {"parameters": True, "optimizer": True}
         rows = {
             "owners": {"optimizer": {"name": "muon", "lr": 0.002}, "ema": None},
@@ -176,7 +176,7 @@ class ShardedTest(support.RunTestCase):
                     self.assertAlmostEqual(1, loss / expected[step], delta=error,
                                            msg=f"{run}: step {step}")
 
-    def test_what_looks_at_a_run_looks_at_what_ranks_hold_together(self):
+    def test_commands_read_sharded_checkpoints(self):
         self.launch("run", "shard4")
         run = self.folder / "run"
         self.run_scaletrain("checkpoint", "verify", run)
@@ -194,7 +194,7 @@ class ShardedTest(support.RunTestCase):
                                                    ranks).stdout)
             self.assertAlmostEqual(seen["loss"], found["measures"]["loss"], delta=1e-5)
 
-    def test_what_cannot_be_is_refused_before_anything_starts(self):
+    def test_unsupported_sharding_is_refused_before_the_start(self):
         ranks, path = self.write("run", "shard2")
         err = self.run_scaletrain("launch", "--nproc", 3, path, expect=2).stderr
         self.assertIn("3 ranks are not a multiple of 2 = shard 2\n"
@@ -205,8 +205,8 @@ class ShardedTest(support.RunTestCase):
         ranks, path = self.write("whole", (2, {"shard": 2, "shard_level": "gradients"}),
                                  offload={"parameters": True})
         err = self.run_scaletrain("recipe", "check", path, expect=2).stderr
-        self.assertIn("parts that lie in the host's memory are updated there", err)
-        self.assertIn("is for ranks that each have a part of the parameters", err)
+        self.assertIn("shards in host memory are updated there", err)
+        self.assertIn("is for sharded parameters", err)
         self.assertFalse((self.folder / "run").exists())
 
 

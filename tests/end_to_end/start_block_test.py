@@ -10,7 +10,7 @@ class StartBlockTest(support.RunTestCase):
     def start_of(self, name):
         return json.loads((self.folder / name / "start.json").read_text())
 
-    def test_it_comes_before_the_first_step_and_names_sets_batch_and_layout(self):
+    def test_the_start_summary_is_printed_before_the_first_step_with_sets_batch_and_layout(self):
         done = self.run_scaletrain(
             "launch", "--nproc", 2, self.recipe("run", batch={"per_device": 8, "accumulate": 2}))
         start = self.start_of("run")

@@ -66,7 +66,7 @@ class TensorTest(text_test.TextTestCase):
         self.assertEqual(*(support.inspect(self.folder / run)["model_digest"]
                            for run in ("whole", "killed")))
 
-    def test_what_cannot_be_cut_is_refused_before_it_starts(self):
+    def test_unsupported_tensor_layouts_are_refused_before_the_start(self):
         said = self.launch("heads", 3, expect=2, parallel={"tensor": 3})
         self.assertIn('3 ranks cannot share "heads" of the model, which is 4', said)
         self.assertIn("use one of: 1, 2, 4", said)

@@ -156,7 +156,7 @@ class TwoLaunchersOfOneHost(RunTestCase):
         return self.start("launch", "--nnodes", 2, "--node-rank", node, "--master-addr", "127.0.0.1",
                           "--master-port", port, *arguments)
 
-    def test_they_meet_at_the_loopback_address_and_say_how_to_go_on(self):
+    def test_two_launchers_of_one_host_use_the_loopback_address_and_print_the_resume_command(self):
         self.run_scaletrain("launch", "--nproc", 2, self.recipe("alone", steps=8, threads=1))
         apart = self.recipe("apart", steps=8, threads=1)
         port = free_port()

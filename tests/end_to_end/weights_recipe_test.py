@@ -132,7 +132,7 @@ class WeightsRecipeTest(support.RunTestCase):
                 "and the model has 100 (/model/vocab_size)"
         if row == "tokenizer":
             recipe = self.write("text", val={"tokens": self.tokens_of()})
-            return self.check(recipe, expect=65), "is of the tokenizer tokenizer.json 000"
+            return self.check(recipe, expect=65), "was tokenized with tokenizer.json 000"
         self.assertEqual("token width", row)
         return self.check(self.write("text"), "data.token_bytes=4", expect=2), "token_bytes"
 
@@ -172,7 +172,7 @@ class WeightsRecipeTest(support.RunTestCase):
         if row == "tokenizer":
             sets.append(f"data.train.tokens={self.tokens_of()}")
             return self.check(self.write("text"), *sets, expect=65), \
-                "the weights are of the tokenizer"
+                "the weights belong to the tokenizer"
         self.assertEqual("vocabulary", row)
         sets += ["model.vocab_size=400", 'model.weights.allow_other=["tokenizer"]']
         return self.check(self.write("text"), *sets, expect=65), \
@@ -193,8 +193,8 @@ class WeightsRecipeTest(support.RunTestCase):
             finally:
                 server.shutdown()
                 thread.join()
-        self.assertIn("the weights are of the tokenizer tokenizer.json ", done.stderr)
-        self.assertIn(f"and the training tokens of {OTHER_TOKENIZER}", done.stderr)
+        self.assertIn("the weights belong to the tokenizer tokenizer.json ", done.stderr)
+        self.assertIn(f"and the training tokens to {OTHER_TOKENIZER}", done.stderr)
 
     def eval(self, row):
         if row == "number of classes":

@@ -155,10 +155,10 @@ TEST_CASE("with GPT-2's vocabulary a chunk needs a tenth of the whole's memory")
 TEST_CASE("a model whose last unit needs all tokens has no chunks") {
   recipe::Recipe recipe = testing::recipe_of_model("mlp");
   recipe.loss.chunk = 2;
-  CHECK_THROWS_WITH(testing::OneRank{recipe},
-                    "/loss/chunk: the model's last unit does not say that it takes tokens one by "
-                    "one\n"
-                    "  set its takes_tokens_alone where it does, otherwise leave it out");
+  CHECK_THROWS_WITH(
+      testing::OneRank{recipe},
+      "/loss/chunk: the last unit of the model does not process each token by itself\n"
+      "  leave it out; a model whose last unit does so sets takes_tokens_alone");
 }
 
 }  // namespace scaletrain::engine

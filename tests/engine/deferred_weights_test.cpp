@@ -41,7 +41,7 @@ const std::vector<std::pair<Options, std::int64_t>>& shapes() {
 
 }  // namespace
 
-TEST_CASE("both halves of a backward have the bits of one in one piece") {
+TEST_CASE("a backward in two halves has the same bits as one backward") {
   for (const auto& [options, rows] : shapes()) {
     CAPTURE(options.in);
     CAPTURE(options.inputs_first);
@@ -71,7 +71,7 @@ TEST_CASE("both halves of a backward have the bits of one in one piece") {
   }
 }
 
-TEST_CASE("who waits for a parameter's gradient hears of it when it is computed") {
+TEST_CASE("a hook on a parameter's gradient runs when the deferred gradient is computed") {
   const Options options{.in = 3, .out = 4};
   const auto linear = layer_of(options);
   const auto deferred = std::make_shared<DeferredWeights>();

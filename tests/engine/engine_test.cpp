@@ -176,8 +176,8 @@ TEST_CASE("a rank that counts nothing has the norm of the others") {
   for (const auto& result : results) CHECK(result.text == "36");
 }
 
-// A data coordinate has the dropout of its blocks, whoever computes it.
-TEST_CASE("ranks with the same data coordinate draw the same, others do not") {
+// A data-parallel rank has the dropout of its blocks, whoever computes it.
+TEST_CASE("ranks with the same data-parallel rank draw the same, others do not") {
   const auto results = testing::run_ranks({.world_size = 4}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, std::chrono::seconds(30));
     dist::Mesh mesh(world, core::MeshPlan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2}));
@@ -209,7 +209,8 @@ TEST_CASE("ranks with the same data coordinate draw the same, others do not") {
   CHECK(sum == all.sum().item<double>());
 }
 
-TEST_CASE("gradients are the weighted sum over the micro-batches, and start anew at every step") {
+TEST_CASE(
+    "gradients are the weighted sum over the micro-batches, and start from zero at every step") {
   Bench bench;
   const at::Tensor a = at::arange(8, at::kFloat).view({2, 4}), b = at::ones({2, 4});
   for (int again = 0; again < 2; ++again) {
@@ -244,7 +245,9 @@ TEST_CASE("the generator is seeded for units that draw alone") {
   }
 }
 
-TEST_CASE("the placement hears of each micro-step and of what its backward starts from") {
+TEST_CASE(
+    "the placement is called before each micro-step and with the tensor that its backward starts "
+    "from") {
   Bench bench;
   Heard heard{std::vector<units::NamedParameter>()};
   Engine engine({bench.model, bench.task, *bench.precision, heard, bench.mesh}, 1);

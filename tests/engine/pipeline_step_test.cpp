@@ -98,7 +98,7 @@ struct KindCase {
 
 }  // namespace
 
-TEST_CASE("a placement hears of a pipeline's step in the order of its schedule") {
+TEST_CASE("a placement is called in the order of the pipeline schedule") {
   const KindCase cases[] = {
       {PipelineKind::kOneForward,
        "step 7 zero f0 f0/ f1 f1/ f0 f0/ f1 f1/ micro prepare b1 b1/ b0 b0/ end "

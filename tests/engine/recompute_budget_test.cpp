@@ -75,7 +75,7 @@ TEST_CASE("a block that is saved twice counts once, and one that lasts does not"
   CHECK(bytes_of({at::ones({3}), at::ones({2, 2})}) == 28);
 }
 
-TEST_CASE("of many tensors that last none counts, and one without a block of memory has no bytes") {
+TEST_CASE("lasting tensors are not counted, and a tensor without storage has no bytes") {
   std::vector<at::Tensor> lasting;
   for (int i = 0; i < 5; ++i) lasting.push_back(at::ones({100}).requires_grad_());
   std::sort(lasting.begin(), lasting.end(), [](const at::Tensor& a, const at::Tensor& b) {

@@ -281,7 +281,7 @@ TEST_CASE("what ran again goes as backward uses it") {
   CHECK(kept() == 0);
 }
 
-TEST_CASE("a second run that was broken off begins anew") {
+TEST_CASE("a recomputation that was interrupted starts again") {
   bool breaks = true;
   const at::Tensor input = at::ones({3}).requires_grad_(), twin = at::ones({3}).requires_grad_();
   const at::Tensor sum = run_for_recompute(
@@ -334,7 +334,7 @@ TEST_CASE("units are chosen by their number or name, the last one never") {
         "/recompute/match: no unit is named \"layer.*\"\n"
         "  the model has: h.0, head");
   CHECK(error_of_units(kAll, {"script"}) ==
-        "/recompute: there is nothing to run again before the last unit\n"
+        "/recompute: there is no unit to recompute before the last one\n"
         "  leave it out");
 }
 

@@ -45,7 +45,7 @@ recipe::Recipe typed_recipe() {
   return recipe;
 }
 
-// SGD's steps under autocast, of a batch for each of kTypeRanks data coordinates.
+// SGD's steps under autocast, of a batch for each of kTypeRanks data-parallel ranks.
 TypedCourse train_with(const dist::Mesh& mesh, const Types& types) {
   CountingAllocator& allocator = CountingAllocator::install();
   const std::int64_t before = allocator.live();

@@ -127,7 +127,7 @@ TEST_CASE("tokens of another tokenizer than the one beside the weights are an er
       return error.found().substr(0, error.found().find(", and"));
     }
   };
-  const std::string other = "the weights are of the tokenizer tokenizer.json " + sum;
+  const std::string other = "the weights belong to the tokenizer tokenizer.json " + sum;
   CHECK(said("tokenizer.json " + sum) == "precision bf16, not fp32");
   CHECK(said("own.json " + sum) == "precision bf16, not fp32");
   CHECK(said("tokenizer.json 00") == other);
@@ -156,10 +156,11 @@ TEST_CASE("tokens at a URL are compared by the card there") {
   CHECK_THROWS_AS(check("no card"), core::DataError);
   CHECK_THROWS_WITH_AS(
       check(card_of("tokenizer.json 00")),
-      (folder.file("tokenizer.json") + ": the weights are of the tokenizer tokenizer.json " + sum +
-       ", and the training tokens of tokenizer.json 00 (https://host/folder/a.tokens.json)\n"
-       "  tokenize with the tokenizer of the weights; for embeddings that are to learn another "
-       "one, "
+      (folder.file("tokenizer.json") + ": the weights belong to the tokenizer tokenizer.json " +
+       sum +
+       ", and the training tokens to tokenizer.json 00 (https://host/folder/a.tokens.json)\n"
+       "  tokenize with the tokenizer of the weights; to train the embeddings for another "
+       "tokenizer, "
        "\"allow_other\": [\"tokenizer\"] in /model/weights")
           .c_str(),
       core::CheckpointError);

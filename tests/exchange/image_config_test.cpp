@@ -40,7 +40,7 @@ TEST_CASE(
   CHECK(fixed["pretrained_cfg"]["crop_pct"] == 1);
 }
 
-TEST_CASE("of one channel the means of mean and std are written, and read for all three") {
+TEST_CASE("a one-channel model is exported with averaged mean and std, which an import repeats") {
   const recipe::Recipe recipe =
       test::image_recipe(R"({"name": "resnet18", "num_classes": 2, "in_channels": 1})",
                          R"(, "normalize": {"mean": [0.5, 0.25, 0], "std": [1, 2, 3]})");

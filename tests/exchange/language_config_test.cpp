@@ -115,8 +115,8 @@ TEST_CASE("Mixtral's config has its experts, and a balance that transformers lac
         R"("kv_heads":1,"name":"mixtral","norm_eps":1e-05,"positions":16,"rope_theta":10000.0,)"
         R"("router_aux_loss":0.02,"tied":false,"vocab_size":50})");
   CHECK_THROWS_WITH_AS(config_of(R"(, "router_bias_rate": 0.1)"),
-                       "--to huggingface: transformers' Mixtral has no bias that chooses experts, "
-                       "and this one was trained with /model/router_bias_rate\n"
+                       "--to huggingface: transformers' Mixtral has no router bias, and this model "
+                       "was trained with /model/router_bias_rate\n"
                        "  export it as pt or safetensors",
                        core::UsageError);
 }

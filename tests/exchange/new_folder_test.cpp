@@ -56,7 +56,7 @@ TEST_CASE("an earlier export is replaced where that is asked for, and nothing el
   const test::TemporaryFolder folder;
   publish(folder, "out", false, "one");
   CHECK(folder_refusal([&] { publish(folder, "out", false, "two"); }) ==
-        "is there already; replace it with --overwrite");
+        "exists already; replace it with --overwrite");
   CHECK(folder.read("out/config.json") == "one");
   publish(folder, "out", true, "two");
   CHECK(folder.read("out/config.json") == "two");
@@ -64,9 +64,9 @@ TEST_CASE("an earlier export is replaced where that is asked for, and nothing el
 
   folder.write("out/thesis.tex", "mine");
   CHECK(folder_refusal([&] { publish(folder, "out", true, "three"); }) ==
-        "holds thesis.tex, which no export has written; name a new folder");
+        "has thesis.tex, which is not a file of an export; name a new folder");
   CHECK(folder.read("out/thesis.tex") == "mine");
   folder.write("file", "mine");
   CHECK(folder_refusal([&] { publish(folder, "file", true, "three"); }) ==
-        "is there already, and is no folder; name a new one");
+        "exists already and is not a folder; name a new one");
 }

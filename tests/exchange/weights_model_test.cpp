@@ -56,7 +56,7 @@ TEST_CASE("values of Hugging Face's config that differ are named with both, and 
   CHECK(of_config(kLlama).empty());
   CHECK(of_config(fmt::format(R"({}, "rope_theta": 5e5, "tie_word_embeddings": true)", kLlama)) ==
         "is of a model with tied true, not false; rope_theta 500000.0, not 10000.0\n"
-        "  set /model/tied to true, /model/rope_theta to 500000.0; where it is to differ, "
+        "  set /model/tied to true, /model/rope_theta to 500000.0; to keep the difference, add "
         R"("allow_other": ["tied", "rope_theta"] in /model/weights)");
   // Without the key it is transformers' default.
   CHECK(of_config(R"(, "model_type": "llama")").starts_with("is of a model with norm_eps 1e-06"));
@@ -68,7 +68,7 @@ TEST_CASE("a number that was written in fp32 is the same") {
   CHECK(of_config(R"(, "model_type": "llama", "rms_norm_eps": 9.999999747378752e-06)").empty());
 }
 
-TEST_CASE("of another kind of model nothing is compared, and of no file neither") {
+TEST_CASE("nothing is compared for another kind of model or without a file") {
   CHECK(of_config(R"(, "rope_theta": 5e5)").empty());
   CHECK(of_config(R"(, "model_type": "mistral", "rope_theta": 5e5)").empty());
   CHECK(of_config(R"(, "model_type": 1)").empty());

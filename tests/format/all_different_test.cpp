@@ -23,7 +23,7 @@ Parts hashes(int count) {
 
 }  // namespace
 
-TEST_CASE("numbers are different until one is there twice, in one part or in two") {
+TEST_CASE("numbers are different until one occurs twice, in one part or in two") {
   CHECK(all_different(Parts{}, 2));
   CHECK(all_different(Parts{{}, {7}}, 1));
   CHECK(!all_different(Parts{{7, 7}}, 4));
@@ -40,7 +40,7 @@ TEST_CASE("numbers are different until one is there twice, in one part or in two
   }
 }
 
-TEST_CASE("numbers that are not spread are told apart too") {
+TEST_CASE("numbers with few distinct bits are distinguished too") {
   CHECK(all_different(Parts{{0}, {1}}, 2));
   CHECK(!all_different(Parts{{0}, {0}}, 2));
   CHECK(all_different(Parts{{0, ~std::uint64_t{0}}}, 2));

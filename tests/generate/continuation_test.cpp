@@ -102,7 +102,7 @@ TEST_CASE("the same seed draws the same text, another one another") {
   CHECK((text(1) != text(2)));
 }
 
-TEST_CASE("documents that are apart see nothing of the end before them") {
+TEST_CASE("with document attention generation ignores the end-of-text token before the prompt") {
   const auto model = model_of("gpt2");
   Limits limits = kLimits;
   limits.end_of_text = 9;

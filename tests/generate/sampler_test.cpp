@@ -80,7 +80,7 @@ TEST_CASE("a seed, a text and a number give one token, other seeds and texts oth
 TEST_CASE("scores that are not finite are no model's") {
   const std::vector<float> scores{0, std::numeric_limits<float>::quiet_NaN()};
   CHECK_THROWS_WITH_AS(Sampler({}).draw(scores, 0),
-                       "model: gives scores that are not finite\n  use another checkpoint",
+                       "model: computes logits that are not finite\n  use another checkpoint",
                        core::CheckpointError);
 }
 

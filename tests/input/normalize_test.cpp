@@ -37,7 +37,7 @@ TEST_CASE("the table and the kernels give (value / 255 - mean) / std, channels l
   check_images(looked_up, computed, expected);
 }
 
-TEST_CASE("of one channel it is Pillow's L, by the means of what is taken and divided by") {
+TEST_CASE("one channel is Pillow's L, normalized by the averages of mean and std") {
   recipe::Normalize normalize;
   normalize.mean = {0.5, 0.25, 0.0};
   normalize.std = {0.5, 1.0, 1.5};
@@ -74,7 +74,7 @@ TEST_CASE("images of a model in fp64 are normalised with factors of fp64") {
   }
 }
 
-TEST_CASE("of every colour the table and the kernels have the same brightness") {
+TEST_CASE("the table and the kernels compute the same brightness for every colour") {
   recipe::Normalize plain;
   plain.mean = {0, 0, 0};
   plain.std = {1, 1, 1};

@@ -20,7 +20,7 @@ from launcher import checkpoint_support
 from launcher.checkpoint_support import sha256, state_of, write_manifest
 
 PROGRAM = pathlib.Path(os.environ["SCALETRAIN_BIN"]) / "scaletrain"
-VERIFY_REMEDY = "use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole"
+VERIFY_REMEDY = "use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete"
 
 
 def run(*arguments):
@@ -188,7 +188,7 @@ class CheckpointCommand(unittest.TestCase):
 
     def test_where_there_is_none(self):
         for command in ("inspect", "verify"):
-            for path, found in ((self.folder, "there is no checkpoint in it"),
+            for path, found in ((self.folder, "has no checkpoint"),
                                 (self.folder / "absent", "does not exist")):
                 done = run(command, path)
                 self.assertEqual(65, done.returncode)

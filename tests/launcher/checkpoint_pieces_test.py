@@ -109,7 +109,7 @@ class CheckpointPieces(unittest.TestCase):
         folder = write_pieces(self.folder, QUARTERS)
         done = run("reshard", folder, "--output", self.folder)
         self.assertEqual((2, ""), (done.returncode, done.stdout))
-        self.assertIn(f"--output: {self.folder} is there already\n  name a new folder", done.stderr)
+        self.assertIn(f"--output: {self.folder} exists already\n  name a new folder", done.stderr)
 
     def test_a_table_that_does_not_hold_each_element_once_is_refused_once(self):
         def without_last(table):

@@ -80,7 +80,7 @@ class CheckpointWeights(unittest.TestCase):
         self.assertEqual([0], found["n"].tolist())
         done = run("average", *paths, "-o", self.folder / "mean.pt")
         self.assertEqual(2, done.returncode)
-        self.assertIn("is there already", done.stderr)
+        self.assertIn("exists already", done.stderr)
 
     def test_a_run_and_its_checkpoints_are_weights_too(self):
         for step in (10, 20):

@@ -48,7 +48,7 @@ class CommandLine(LaunchTestCase):
             (["recipe", "validate", "r.json"],
              "scaletrain recipe: there is no command \"validate\"\n  use one of: check, show, schema, "
              "reference, models, new, lint; here it is check\n"),
-            (["recipe"], "scaletrain recipe: which of its commands is not said\n  use one of: check, "
+            (["recipe"], "scaletrain recipe: a command is missing\n  use one of: check, "
                          "show, schema, reference, models, new, lint\n"),
             (["data", "list", "set"],
              "scaletrain data: there is no command \"list\"\n  use one of: pack, index, check, ls, get, "
@@ -74,20 +74,20 @@ class CommandLine(LaunchTestCase):
         (self.folder / "train.py").write_text("print()\n")
         (self.folder / "tool").write_text("#!/bin/sh\nexit 0\n")
         cases = [
-            (["ls"], "ls: is a program, and the word is read as a recipe\n"
-                     "  a program stands after --: scaletrain launch -- ls ARGS...\n"),
-            (["train.sh"], "train.sh: is a program, and the word is read as a recipe\n"
-                           "  a program stands after --: scaletrain launch -- ./train.sh ARGS...\n"),
-            (["no.sh"], "no.sh: is no file\n"
-                        "  a program stands after --: scaletrain launch -- no.sh ARGS...\n"),
-            (["tool"], "tool: is a program, and the word is read as a recipe\n"
-                       "  a program stands after --: scaletrain launch -- ./tool ARGS...\n"),
+            (["ls"], "ls: is a program, but a recipe is expected here\n"
+                     "  put -- before a program: scaletrain launch -- ls ARGS...\n"),
+            (["train.sh"], "train.sh: is a program, but a recipe is expected here\n"
+                           "  put -- before a program: scaletrain launch -- ./train.sh ARGS...\n"),
+            (["no.sh"], "no.sh: is not a file\n"
+                        "  put -- before a program: scaletrain launch -- no.sh ARGS...\n"),
+            (["tool"], "tool: is a program, but a recipe is expected here\n"
+                       "  put -- before a program: scaletrain launch -- ./tool ARGS...\n"),
             (["no.json"], "no.json: cannot be read: No such file or directory (ENOENT)\n"
                           "  check the path\n"),
-            (["--", "./train.py"], "./train.py: is a file that may not be executed\n"
-                                   "  chmod +x ./train.py, or name what runs it: -- python ./train.py\n"),
-            (["--", "train.sh"], "train.sh: is a file that may not be executed\n"
-                                 "  chmod +x ./train.sh, or name what runs it: -- sh train.sh\n"),
+            (["--", "./train.py"], "./train.py: is not executable\n"
+                                   "  chmod +x ./train.py, or name its interpreter: -- python ./train.py\n"),
+            (["--", "train.sh"], "train.sh: is not executable\n"
+                                 "  chmod +x ./train.sh, or name its interpreter: -- sh train.sh\n"),
         ]
         for words, text in cases:
             self.assertEqual(text, self.run_launcher("launch", *words, expect=2).stderr)
@@ -143,7 +143,8 @@ class CommandLine(LaunchTestCase):
 
     def test_the_help_of_launch_has_groups_and_defaults(self):
         text = " ".join(self.run_launcher("launch", "--help").stdout.split())
-        for part in ("Workers: --nproc", "Several nodes: --nnodes", "Restarts and time limits:", "Recipe: --set KEY=VALUE",
+        for part in ("Workers: --nproc", "Several nodes: --nnodes", "Restarts and time limits:", "Recipe: --set "
+                                                                                                 "KEY=VALUE",
                      "Programs after --:", "Compatibility with torchrun:", "Default: 10m for recipes",
                      "Environment: PET_NNODES."):
             self.assertIn(part, text)

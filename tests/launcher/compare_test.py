@@ -26,7 +26,7 @@ class Compare(RunsTestCase):
         self.assertNotIn("torch", text)
         self.assertIn("optimizer.name", self.run_launcher("compare", "--all", "a", "b").stdout)
 
-    def test_of_long_values_the_first_difference_is_visible(self):
+    def test_the_first_difference_of_long_values_is_visible(self):
         for name in "ab":
             shards = "/storage/of/a/team/with/a/long/path/to/its/shards/" + name + "-{000000..000003}.tar"
             self.write_run(name, name="same", data={"train": {"shards": shards}})

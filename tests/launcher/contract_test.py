@@ -57,7 +57,7 @@ class Spellings(BothSidesTestCase):
         self.assertEqual(("last", "2"), (self.variables()["ROLE_NAME"],
                                          self.variables()["TORCHELASTIC_MAX_RESTARTS"]))
 
-    def test_what_a_smaller_node_does_not_have_is_no_mistake(self):
+    def test_values_for_absent_local_ranks_are_allowed(self):
         ours, theirs = self.both("-t", "1:1,7:1", "-r", "0:2,9:3", "--local-ranks-filter", "1,9")
         self.assertEqual(self.logs("theirs"), self.logs("ours"))
         self.assertEqual("[default1]:out of 1\n", ours.stdout)
@@ -66,8 +66,8 @@ class Spellings(BothSidesTestCase):
     def test_a_signal_that_there_is_not_is_warned_about(self):
         ours, theirs = self.each("--signals-to-handle", "SIGTERM, SIGFOO")
         self.assertIn("SIGFOO", theirs.stderr)
-        self.assertIn('warning: --signals-to-handle: "SIGFOO" is no signal of this machine, and '
-                      "nothing waits for it\n", ours.stderr)
+        self.assertIn('warning: --signals-to-handle: "SIGFOO" is not a signal of this machine and '
+                      "is ignored\n", ours.stderr)
 
 
 class LocalAddress(BothSidesTestCase):

@@ -101,12 +101,12 @@ class Attempts(RecipeTestCase):
 
     COUNT = "ls /proc/$PPID/fd | wc -l >>\"$TEST_FOLDER/counts\""
 
-    def test_of_a_program(self):
+    def test_attempts_of_a_program_leave_nothing_behind(self):
         script = f"{self.COUNT}; [ $TORCHELASTIC_RESTART_COUNT = {CYCLES - 1} ]"
         self.check("launch", "--hang-timeout", "10s", "--max-restarts", CYCLES, "--restart-delay", "0s",
                    "--", "sh", "-c", script)
 
-    def test_of_a_recipe(self):
+    def test_attempts_of_a_recipe_leave_nothing_behind(self):
         self.script(f"{self.COUNT}; [ $TORCHELASTIC_RESTART_COUNT = {CYCLES - 1} ] || exit 74\n")
         self.check("launch", "--worker", self.worker, "--max-restarts", CYCLES, "--restart-delay", "0s",
                    self.recipe())

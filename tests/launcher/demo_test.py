@@ -10,7 +10,7 @@ from launcher.launch_support import LaunchTestCase
 
 
 class Demo(LaunchTestCase):
-    def test_it_trains_and_the_commands_that_it_prints_work(self):
+    def test_demo_trains_and_prints_commands_that_work(self):
         done = self.run_launcher("demo", "--output", "shapes")
         records = [json.loads(line)
                    for line in (self.folder / "shapes/run/metrics.jsonl").read_text().splitlines()]

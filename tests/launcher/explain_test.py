@@ -133,7 +133,7 @@ class Explain(RecipeTestCase):
         self.assertIn("--signals-to-handle", self.explain("--signals-to-handle", "SIGKILL", "--",
                                                           "true", expect=2))
 
-    def test_of_a_flag_given_twice_the_last_value_is_shown(self):
+    def test_the_last_value_of_a_repeated_flag_is_shown(self):
         launch = self.explain("--grace", "5s", "--grace", "10s", "--", "true")["launch"]
         self.assertEqual(("10s", "--grace"), launch["grace"])
 
@@ -159,7 +159,7 @@ class Others(RecipeTestCase):
         self.assertEqual([(f"lr-{lr}", f"{self.folder}/there/lr-{lr}", f"{path} optimizer.lr={lr}")
                           for lr in ("0.1", "0.2")], found["runs"])
         self.assertEqual(before, sorted(self.folder.rglob("*")))
-        self.assertIn("is no KEY=[VALUES]", self.explain("sweep", path, "lr", expect=2))
+        self.assertIn("is not KEY=[VALUES]", self.explain("sweep", path, "lr", expect=2))
 
     def test_a_queue_names_its_runs(self):
         path = self.recipe()

@@ -53,7 +53,7 @@ class Kubernetes(RecipeTestCase):
             self.assertEqual("", again.stderr)
             self.assertEqual(REFERENCE.read_text(), again.stdout)
 
-    def test_what_the_models_do_not_know_is_noticed(self):
+    def test_fields_outside_of_the_kubernetes_models_are_noticed(self):
         job = list(yaml.safe_load_all(self.text("--nodes", 2)))[-1]
         job["spec"]["podFailurePolicies"] = {}
         job["spec"]["completions"] = "2"

@@ -136,8 +136,8 @@ class Launching(RecipeTestCase):
         self.assertEqual([
             f"warning: {self.folder}/recipe.json:1: /validate: does nothing: there is neither "
             "data.val nor data.extra to look at",
-            "warning: /storage/give_up_after_s: 60 s are not reached: --hang-timeout ends the run "
-            "after 60 s without a beat; make one shorter or the other longer"],
+            "warning: /storage/give_up_after_s: 60 s have no effect: --hang-timeout ends the run after 60 s "
+            "without progress; lower the first or raise the second"],
             done.stderr.splitlines())
 
     def test_a_missing_shard_starts_nothing(self):
@@ -285,8 +285,8 @@ class Resuming(RecipeTestCase):
         old, _ = self.a_run(3, 7)
         done = self.launch(old, command="resume", expect=2)
         self.assertEqual(
-            f"{old}: is not the newest checkpoint of {self.run_folder}, where the run would go on\n"
-            "  two histories would mix there: give this run another folder: --set output=FOLDER\n",
+            f"{old}: is not the newest checkpoint of {self.run_folder}, where the run would continue\n"
+            "  two histories would be mixed in that folder: use another one: --set output=FOLDER\n",
             done.stderr)
         self.launch("--set", f"output={self.folder}/branch", old, command="resume")
         self.assertRegex(self.called()[-1], rf"--resume {old}$")
@@ -313,15 +313,15 @@ class Resuming(RecipeTestCase):
         changes = ("--set", "optimizer.lr=0.2", "--set", "seed=2", "--set", "data.threads=1",
                    "--set", "log.every.steps=3", "--set", "profile.after=0")
         text = (f"{self.run_folder}: the recipe differs from the run that is continued: "
-                "optimizer.lr, seed\n  if that is meant, give --allow optimizer.lr --allow seed\n")
+                "optimizer.lr, seed\n  if the change is intended, add --allow optimizer.lr --allow seed\n")
         self.assertEqual(text, self.launch(*changes, self.run_folder, command="resume",
                                            expect=2).stderr)
         self.assertEqual(text, self.launch("--resume", "auto", *changes, self.recipe(),
                                            expect=2).stderr)
         for key, near in (("optimizer.lrr", 'did you mean "optimizer.lr"?'),
                           ("/optimizer/beta3", 'did you mean "optimizer.beta1"?'),
-                          ("everything", "scaletrain recipe reference names all of them")):
-            self.assertEqual(f'--allow: "{key}" is no key of a recipe\n  {near}\n', self.launch(
+                          ("everything", "scaletrain recipe reference lists all keys")):
+            self.assertEqual(f'--allow: "{key}" is not a key of a recipe\n  {near}\n', self.launch(
                 *changes, "--allow", key, self.run_folder, command="resume", expect=2).stderr)
         # Of another optimizer every key differs: the optimizer is what to allow.
         self.assertTrue(self.launch("--set", 'optimizer={"name": "adamw", "lr": 0.1}', "--set",

@@ -149,7 +149,7 @@ class Failures(LaunchTestCase):
 
     def test_a_program_that_does_not_exist_is_a_usage_error(self):
         done = self.run_launcher("launch", "--", "no-such-program", expect=2)
-        self.assertEqual("no-such-program: is no executable file and not on PATH\n"
+        self.assertEqual("no-such-program: is neither an executable file nor on PATH\n"
                          "  check the program after --\n", done.stderr)
 
     def test_a_store_that_cannot_be_served_is_told(self):

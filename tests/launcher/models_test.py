@@ -64,9 +64,9 @@ class Models(RunsTestCase):
         self.assertIn("there is no model \"x\"", self.run_launcher("models", "show", "x", expect=2).stderr)
         self.run_launcher("models", "add", "digits", "run")
         self.assertIn("has no version 7", self.run_launcher("models", "promote", "digits", 7, expect=2).stderr)
-        self.assertIn("is no stage",
+        self.assertIn("is not a stage",
                       self.run_launcher("models", "promote", "digits", 1, "--to", "live", expect=2).stderr)
-        self.assertIn("is no name of a model", self.run_launcher("models", "add", "../x", "run", expect=2).stderr)
+        self.assertIn("is not a model name", self.run_launcher("models", "add", "../x", "run", expect=2).stderr)
 
 
 if __name__ == "__main__":

@@ -32,9 +32,9 @@ class Overfit(LaunchTestCase):
     def test_a_second_test_replaces_the_first_one_and_no_other_folder(self):
         self.recipe()
         first = self.run_launcher("launch", "--overfit", 8, "recipe.json")
-        self.assertNotIn("replaces the earlier wiring test", first.stderr)
+        self.assertNotIn("replaces the earlier --overfit check", first.stderr)
         again = self.run_launcher("launch", "--overfit", 4, "recipe.json")
-        self.assertIn("run-overfit: replaces the earlier wiring test", again.stderr)
+        self.assertIn("run-overfit: replaces the earlier --overfit check", again.stderr)
         used = json.loads((self.folder / "run-overfit/recipe.json").read_text())
         self.assertEqual(4, used["data"]["train"]["limit"])
 
@@ -53,8 +53,8 @@ class Overfit(LaunchTestCase):
     def test_what_does_not_fit_is_refused(self):
         self.recipe()
         for flags, message in (
-                (["--overfit", 7, "--nproc", 2], "7 samples are not shared by 2 ranks\n  give a multiple of 2"),
-                (["--overfit", 8, "--resume", "auto"], "begins a new run, and --resume is given")):
+                (["--overfit", 7, "--nproc", 2], "7 samples cannot be divided among 2 ranks\n  give a multiple of 2"),
+                (["--overfit", 8, "--resume", "auto"], "starts a new run, so it does not go with --resume")):
             with self.subTest(message):
                 self.assertIn(f"--overfit: {message}",
                               self.run_launcher("launch", *flags, "recipe.json", expect=2).stderr)

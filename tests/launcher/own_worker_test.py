@@ -56,9 +56,10 @@ class OwnWorker(RecipeTestCase):
     def test_what_cannot_be_a_worker_is_one_error(self):
         path = self.own_recipe()
         self.refused("launch", "--worker", "/etc/passwd", path,
-                     found='--worker: "/etc/passwd" is no executable file\n  name a worker program')
-        self.refused("launch", self.own_recipe(worker="/etc/passwd"), found="/worker: \"/etc/passwd\" is no "
-                     "executable file\n  name a worker program, here or by --worker PATH")
+                     found='--worker: "/etc/passwd" is not an executable file\n  name a worker program')
+        self.refused("launch", self.own_recipe(worker="/etc/passwd"), found="/worker: \"/etc/passwd\" is not an "
+                                                                            "executable file\n  name a worker "
+                                                                            "program, here or by --worker PATH")
         path = self.own_recipe()
         self.registry.unlink()
         self.refused("launch", "--worker", self.worker, path,
@@ -85,7 +86,7 @@ class OwnWorker(RecipeTestCase):
 
         moved = self.folder / "moved"
         self.worker.rename(moved)
-        self.assertIn(f'/worker: "{self.worker}" is no executable file',
+        self.assertIn(f'/worker: "{self.worker}" is not an executable file',
                       self.run_launcher("resume", self.run_folder, expect=2).stderr)
         self.registry.rename(f"{moved}.registry.json")
         self.run_launcher("resume", "--worker", moved, self.run_folder)
@@ -93,7 +94,7 @@ class OwnWorker(RecipeTestCase):
 
     def refuse_other_key(self):
         error = self.run_launcher("resume", "--allow", "model.widht", self.run_folder, expect=2).stderr
-        self.assertIn('--allow: "model.widht" is no key of a recipe\n  did you mean "model.width"?', error)
+        self.assertIn('--allow: "model.widht" is not a key of a recipe\n  did you mean "model.width"?', error)
 
     def test_a_recipe_names_its_worker_too(self):
         self.run_launcher("launch", self.own_recipe(worker=self.worker))

@@ -122,7 +122,7 @@ class Profile(LaunchTestCase):
         self.assertEqual(75, job.returncode, err)
         self.assertRegex(err, rf"profile: 2 steps are in .*run/profile/step-{first}-rank-0\.json")
         _, err = self.beside("profile", "run", expect=2)
-        self.assertIn("no run is going on in it", err)
+        self.assertIn("no run is running in this folder", err)
 
     def test_a_traced_run_equals_an_untraced_one_and_its_files_are_merged_and_read(self):
         control = self.folder / "traced/control"
@@ -170,8 +170,8 @@ class Profile(LaunchTestCase):
         (self.folder / "empty").mkdir()
         (self.folder / "other.json").write_text('{"loss": 1}')
         for arguments, code, message in (
-                (("top", "empty"), 2, "empty: there is no trace in it"),
-                (("top", "other.json"), 65, 'other.json: is no trace: it has no "traceEvents"'),
+                (("top", "empty"), 2, "empty: has no trace"),
+                (("top", "other.json"), 65, 'other.json: is not a trace: it has no "traceEvents"'),
                 (("merge", "missing.json", "-o", "out.json"), 65, "missing.json: cannot be opened")):
             with self.subTest(arguments):
                 self.assertIn(message, self.beside("trace", *arguments, expect=code)[1])

@@ -318,7 +318,7 @@ class Sweep(QueueTestCase):
         _, err = self.queue(recipe, "optimizer.lr=0.1,0.2", command="sweep", expect=2)
         self.assertIn("has values without brackets", err)
         _, err = self.queue(recipe, "optimizer.lr=[", command="sweep", expect=2)
-        self.assertIn("is no list in JSON", err)
+        self.assertIn("is not a JSON list", err)
         self.assertEqual([], self.names())
 
 

@@ -118,7 +118,7 @@ class KilledLauncher(KeeperTestCase):
 
 
 class OrderlyEnd(KeeperTestCase):
-    def test_what_left_the_workers_group_lives_on(self):
+    def test_processes_that_left_the_workers_group_survive(self):
         script = f"setsid sh -c 'touch ready; {STAY}' & while [ ! -e ready ]; do sleep 0.01; done"
         for ending in ("exit 0", "exit 3"):
             (self.folder / "ready").unlink(missing_ok=True)

@@ -79,8 +79,8 @@ class CheckTest(unittest.TestCase):
 
     def test_validation_shards_that_are_trained_on_are_warned_about(self):
         (self.folder / "b.tar").write_bytes(b"")
-        warning = (f"warning: /data/val: {self.folder}/a.tar is in /data/train too: "
-                   "what is measured there was trained on\n")
+        warning = (f"warning: /data/val: {self.folder}/a.tar is in /data/train too: its metrics are measured on "
+                   f"training data\n")
         self.write(json.dumps(MINIMAL))
         for val, said in (("b.tar", ""), ('["b.tar", "a.tar"]', warning)):
             done = recipe("check", "r.json", "--set", f"data.val.shards={val}", cwd=self.folder)
@@ -134,7 +134,7 @@ class CheckTest(unittest.TestCase):
                 ({**pictures, "batch": {"per_device": 2}, "model": {"name": "mlp", "num_classes": 1}}, 2,
                  "/model/num_classes: 1 is less than the 2 classes of"),
                 ({**tokens, "batch": {"per_device": 2}, "model": {**gpt, "vocab_size": 9}}, 65,
-                 "token 9, and the model has 9 (/model/vocab_size)"),
+                 "token 9 is beyond the model's vocabulary of 9 (/model/vocab_size)"),
                 ({**tokens, "model": {**gpt, "vocab_size": 10}, "batch": {"per_device": 64}}, 2,
                  "/data/train/tokens: has "),
                 ({**tokens, "model": {**llama, "heads": 4}}, 2,
@@ -179,7 +179,7 @@ class ShowTest(unittest.TestCase):
 class PublishedTest(unittest.TestCase):
     """The recipes of sets that are not here, with small ones in their place."""
 
-    def test_they_are_right_and_have_the_batch_of_their_source(self):
+    def test_published_recipes_are_valid_and_have_the_batch_of_their_source(self):
         with tempfile.TemporaryDirectory() as text:
             folder = pathlib.Path(text)
             for name in ("a", "b"):

@@ -197,7 +197,7 @@ class RecipeNew(LaunchTestCase):
 
     def test_data_that_is_not_there_or_not_known_is_refused(self):
         (self.folder / "empty").mkdir()
-        for name, reason in (("absent", "is not there"), ("empty", "is no training data that is known")):
+        for name, reason in (("absent", "does not exist"), ("empty", "is not training data in a known format")):
             with self.subTest(name):
                 self.assertIn(f"{name}: {reason}",
                               self.run_launcher("recipe", "new", "--data", name, expect=2).stderr)
@@ -211,7 +211,7 @@ class RecipeNew(LaunchTestCase):
     def test_a_model_for_text_does_not_take_images(self):
         self.draw("set")
         done = self.run_launcher("recipe", "new", "--data", "set", "--model", "gpt2", "-o", "-", expect=2)
-        self.assertIn('"gpt2" is no model for images', done.stderr)
+        self.assertIn('"gpt2" is not a model for images', done.stderr)
 
     def test_a_git_lfs_pointer_in_place_of_the_data_is_named(self):
         pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"

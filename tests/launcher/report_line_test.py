@@ -77,7 +77,7 @@ class ReportLine(LaunchTestCase):
                                    env=self.environment()).stdout
             self.check([line for line in shown.splitlines() if line], text.replace("%%", "%"))
 
-    def test_of_streams_apart_nothing_is_added(self):
+    def test_no_empty_line_is_added_with_separate_streams(self):
         done = self.run_launcher(*self.launch(1, "50 %%")[1:], expect=1)
         self.assertTrue(done.stderr.startswith("rank 0 failed"), done.stderr)
         self.assertEqual("50 %", done.stdout)

@@ -55,7 +55,7 @@ class Report(RunsTestCase):
         self.assertEqual({"label": "val top-1", "step": [20], "value": [2 / 3]}, shown["eval"]["val"]["top1"])
         self.assertEqual("finished", shown["state"])
 
-    def test_of_a_repeated_step_the_highest_attempt_counts_and_a_torn_line_is_skipped(self):
+    def test_the_highest_attempt_of_a_repeated_step_counts_and_an_incomplete_line_is_skipped(self):
         run = self.write_run("a", [train(10), train(20), train(20, attempt=1, loss=7.0), train(30, attempt=1)])
         with open(run / "metrics.jsonl", "a") as file:
             file.write('{"event": "train", "ste')

@@ -57,8 +57,8 @@ class Runs(RunsTestCase):
 
     def test_wrong_words_are_refused_by_name(self):
         self.assertIn("no run has \"top1\"", self.run_launcher("runs", "--sort", "top1", expect=2).stderr)
-        self.assertIn("is no condition", self.run_launcher("runs", "--where", "optimizer", expect=2).stderr)
-        self.assertIn("is no folder", self.run_launcher("runs", "nowhere", expect=2).stderr)
+        self.assertIn("is not a condition", self.run_launcher("runs", "--where", "optimizer", expect=2).stderr)
+        self.assertIn("is not a folder", self.run_launcher("runs", "nowhere", expect=2).stderr)
 
 
 if __name__ == "__main__":

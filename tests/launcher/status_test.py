@@ -188,7 +188,7 @@ class Status(RecipeTestCase):
         self.assertEqual("stopped", json.loads(out.splitlines()[-1])["state"])
         self.assertEqual(0, watch.returncode)
 
-    def test_what_is_no_run_is_a_mistake(self):
+    def test_a_folder_that_is_not_a_run_is_refused(self):
         self.assertEqual(f"{self.folder}: holds no run\n  name the output folder of a recipe\n",
                          self.status(run=self.folder, expect=2))
 

@@ -57,7 +57,7 @@ class Watch(RecipeTestCase):
         self.write(10000)
         self.assertIn("step 10000", self.watch("--once", "--width", "100"))
 
-    def test_what_is_no_run_is_a_mistake(self):
+    def test_a_folder_that_is_not_a_run_is_refused(self):
         self.assertEqual(f"{self.folder}: holds no run\n  name the output folder of a recipe\n",
                          self.watch(run=self.folder, expect=2))
 

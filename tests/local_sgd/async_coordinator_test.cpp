@@ -95,7 +95,8 @@ TEST_CASE("a replica waits where it is more exchanges ahead of the slowest than 
   CHECK(hub.progress(1).steps == 8);
 }
 
-TEST_CASE("who waits for a replica goes on when that is lost, leaves, or all shall stop") {
+TEST_CASE(
+    "a replica that waits for another continues if that one is lost or leaves, or if all stop") {
   for (const std::string how : {"lost", "leaves", "stop"}) {
     CAPTURE(how);
     HubOnPaper hub = hub_of(2, 0);
@@ -153,7 +154,7 @@ TEST_CASE("one that has left is not lost when its connection ends") {
   CHECK_FALSE(hub.progress(1).is_lost);
 }
 
-TEST_CASE("rank 0 hears when all others have left or are lost, and takes what they have made") {
+TEST_CASE("rank 0 is notified when all others have left or are lost, and takes their progress") {
   HubOnPaper hub = hub_of(3, 4);
   hub.hear(0, {.kind = local_sgd::kLeave, .number = local_sgd::kFinished});
   hub.take(0);

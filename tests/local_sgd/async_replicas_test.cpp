@@ -60,7 +60,7 @@ TEST_CASE("async replicas that wait for each other at each exchange have the mea
   }
 }
 
-TEST_CASE("where rank 0 stops, async replicas give what they have and hear that they shall stop") {
+TEST_CASE("when rank 0 stops, async replicas send their progress and are asked to stop") {
   const auto results = run_ranks({.world_size = 3}, [&](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.sync = {.name = "async", .steps = 4, .staleness = 1}},
                    /*decoupled=*/true);
@@ -146,8 +146,8 @@ TEST_CASE("a stop waits for others for so long only, and says what that may cost
   });
   CHECK(results[1].text.empty());
   CHECK(results[0].text ==
-        "warning: some replicas were not heard of within 0.06 s: what they learned last is not "
-        "there");
+        "warning: some replicas did not respond within 0.06 s: their progress since the last "
+        "synchronization is lost");
 }
 
 TEST_CASE(

@@ -10,7 +10,7 @@ using namespace scaletrain;
 using namespace scaletrain::local_sgd;
 using testing::CoordinatorOnPaper;
 
-TEST_CASE("rank 0 hears when all others have left or are lost") {
+TEST_CASE("rank 0 is notified when all others have left or are lost") {
   CoordinatorOnPaper hub(3);
   hub.hear(0, {.kind = kLeave});
   CHECK(hub.take(0) == "left");
@@ -23,7 +23,7 @@ TEST_CASE("rank 0 hears when all others have left or are lost") {
   CHECK(hub.take(0).empty());
 }
 
-TEST_CASE("rank 0 that leaves last hears that all have left where it asks") {
+TEST_CASE("rank 0 that leaves last is notified that all have left when it asks") {
   CoordinatorOnPaper hub(2);
   hub.hear(1, {.kind = kLeave});
   hub.hear(0, {.kind = kLeave});

@@ -27,7 +27,7 @@ void train_to(ReplicaJob& job, int& step, int end) {
   for (; step < end; ++step) job.replicas->after_step(step);
 }
 
-TEST_CASE("where nobody stops replicas wait for a slow one as long as it takes") {
+TEST_CASE("without a stop replicas wait for a slow one without a limit") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     ReplicaJob job(env, {.sync = kMeanOfFour}, /*decoupled=*/true);
     std::string said;

@@ -16,7 +16,7 @@ using namespace scaletrain::local_sgd;
 using dist::HubMessage;
 using testing::CoordinatorOnPaper;
 
-TEST_CASE("each replica gets the mean when all have come, and meets the others") {
+TEST_CASE("each replica gets the mean when all have sent their weights") {
   CoordinatorOnPaper hub(3);
   for (const int rank : {2, 0, 1}) {
     CHECK(hub.take(2).empty());
@@ -145,7 +145,7 @@ TEST_CASE("while a stop is asked no exchange is over, though who has asked is lo
   }
 }
 
-TEST_CASE("who has said where it is, is not asked") {
+TEST_CASE("a replica that stops by itself gets the common stop step") {
   CoordinatorOnPaper hub(2);
   hub.hear(0, {.kind = kStop, .step = 3});
   hub.hear(1, {.kind = kStop, .step = 2});  // it heard of the stop itself
@@ -155,7 +155,8 @@ TEST_CASE("who has said where it is, is not asked") {
 }
 
 TEST_CASE(
-    "who has said where it stops is not given up, though rank 0 waits for it in an exchange") {
+    "a replica that has sent its stop step is not dropped while rank 0 waits for it in a "
+    "synchronization") {
   CoordinatorOnPaper hub(3);  // 2 is silent
   hub.give(0, 0, 1);
   hub.hear(1, {.kind = kStop, .step = 5});

@@ -22,7 +22,7 @@ using testing::ReplicaJob;
 using testing::run_ranks;
 using testing::SyncReference;
 
-TEST_CASE("replicas train alone and meet as local SGD and DiLoCo say") {
+TEST_CASE("replicas train independently and synchronize by the formulas of local SGD and DiLoCo") {
   // The parameters of each fragment whose exchange begins behind a step; of two fragments, p0 and
   // p1 hold 32 of 68 elements, and the middle of p2 is behind the half.
   struct SyncCase {

@@ -119,7 +119,9 @@ TEST_CASE("a checkpoint is copied, then what is not kept goes") {
   CHECK(copied->bytes == OpenCheckpoint(setting.checkpoint(1)).bytes());
 }
 
-TEST_CASE("of those that come while one is copied only the newest is copied, and add never waits") {
+TEST_CASE(
+    "of checkpoints that are added during a copy only the newest is copied, and add() never "
+    "waits") {
   Setting setting;
   const auto mirror = setting.mirror();
   setting.place.set(&FakePlace::Shared::is_closed, true);

@@ -136,8 +136,7 @@ TEST_CASE(
   });
   CHECK(dropped == 2);
   CHECK(warned ==
-        "warning: s3://b/run/checkpoints: NotImplemented; uploads that were begun and not finished "
-        "may stay there; ");
+        "warning: s3://b/run/checkpoints: NotImplemented; unfinished uploads may remain there; ");
   CHECK(folders_in(storage) == "step-00000003");
 }
 
@@ -161,8 +160,8 @@ TEST_CASE("a manifest of another writer is an error") {
   };
   CHECK(test::message_of<core::StorageError>(
             [&] { put_object(*make_object_place(kPlace, storage), path); }) ==
-        "s3://b/run/checkpoints/step-00000001/manifest.json: another program has written it "
-        "meanwhile\n  give each run a /checkpoint/mirror of its own");
+        "s3://b/run/checkpoints/step-00000001/manifest.json: was written by another program "
+        "meanwhile\n  give each run its own /checkpoint/mirror");
 }
 
 TEST_CASE("a store that fails at any moment keeps the copies that were acknowledged") {
@@ -229,8 +228,8 @@ TEST_CASE("what cannot be deleted is a warning, and goes when that is allowed") 
     }
   });
   CHECK(warned ==
-        "warning: s3://b/run/checkpoints/step-00000001/manifest.json: 403 AccessDenied; it "
-        "stays, and is removed when that is possible; ");
+        "warning: s3://b/run/checkpoints/step-00000001/manifest.json: 403 AccessDenied; it is "
+        "kept, and removed later if possible; ");
   CHECK(housekeeping->failures() == 2);
   CHECK(step_to_resume(storage) == 2);
   storage.before = nullptr;

@@ -27,7 +27,7 @@ std::int64_t put(Place& place, const fs::path& checkpoint) {
 
 }  // namespace
 
-TEST_CASE("a folder gets whole checkpoints, each once, and a changed one anew") {
+TEST_CASE("a folder gets whole checkpoints, each once, and a changed one again") {
   const test::TemporaryFolder folder;
   const fs::path run = folder.path / "run", copies = folder.path / "far/copies";
   const auto place =

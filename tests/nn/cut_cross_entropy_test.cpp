@@ -76,11 +76,12 @@ TEST_CASE("a loss that needs all classes says so") {
   recipe::Loss weighed;
   recipe::choose(weighed, *recipe::losses().find("cross_entropy"));
   weighed.class_weights = {1, 2};
-  CHECK_THROWS_WITH_AS(make_loss(weighed, at::kCPU)->cut_by({}),
-                       "/loss: needs all classes of a sample, which tensor ranks share\n"
-                       "  use cross_entropy without weights of classes, or leave out "
-                       "/parallel/tensor",
-                       core::RecipeError);
+  CHECK_THROWS_WITH_AS(
+      make_loss(weighed, at::kCPU)->cut_by({}),
+      "/loss: needs the logits of all classes, which tensor-parallel ranks divide\n"
+      "  use cross_entropy without weights of classes, or leave out "
+      "/parallel/tensor",
+      core::RecipeError);
 }
 
 }  // namespace

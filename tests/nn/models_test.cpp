@@ -219,7 +219,7 @@ TEST_CASE("a parameter that no layer has and no rule fills is a mistake of the p
       core::InternalError);
 }
 
-TEST_CASE("a model that no row names is a mistake of the programmer") {
+TEST_CASE("a model without a row is an internal error") {
   CHECK_THROWS_WITH_AS(make_model(model_recipe("resnet19"), 32, 1),
                        "no model is called \"resnet19\"", std::logic_error);
 }

@@ -260,7 +260,7 @@ TEST_CASE("a writer that writes nothing leaves a torn line as it is") {
   CHECK(read_text(file) == "{\"event\"");
 }
 
-TEST_CASE("a file or folder that is removed meanwhile is warned about and begins anew") {
+TEST_CASE("a file or folder that is removed meanwhile is warned about and starts again") {
   const CapturedStderr captured;
   const test::TemporaryFolder folder;
   const auto file = folder.path / "run" / "metrics.jsonl";
@@ -275,7 +275,7 @@ TEST_CASE("a file or folder that is removed meanwhile is warned about and begins
   writer.write(kEval);
   CHECK(lines_without_time(read_text(file)) == std::vector<std::string>{kEvalStart, kEvalStart});
   const std::string warning =
-      "warning: " + file.string() + ": was removed while it is written: it begins anew\n";
+      "warning: " + file.string() + ": was removed during the run: a new file is started\n";
   CHECK(captured.text() == warning + warning);
 }
 

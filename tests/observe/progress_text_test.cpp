@@ -46,14 +46,14 @@ TEST_CASE("a line leaves out what is not known yet") {
         "epoch 2  step 44  loss 2.3000  lr 1e-05");
 }
 
-TEST_CASE("of a run whose epochs had another length, the epoch is the one of now") {
+TEST_CASE("the shown epoch follows the present length of epochs after a change of the data") {
   // After step 25, half way in epoch 3, an epoch has 8 steps instead of 10.
   const ProgressGoal goal{.total_steps = 36, .steps_per_epoch = 8, .epoch_shift = 21 - 25};
   CHECK(train_text({.step = 28}, goal) == "epoch 3/4  step 28/36  loss 0.0000  lr 0");
   CHECK(train_text({.step = 29}, goal) == "epoch 4/4  step 29/36  loss 0.0000  lr 0");
 }
 
-TEST_CASE("of a batch that grows, an epoch has more steps at first") {
+TEST_CASE("during a batch size ramp the shown epoch has more steps") {
   // Five steps of the first epoch, then two each.
   const core::StepPlan growing(
       core::BatchSizes(12, core::BatchRamp{.start = 4, .increment = 4, .samples = 24}), 30);

@@ -23,7 +23,7 @@ std::vector<std::size_t> told(const std::vector<OwnTimes>& ranks, int windows) {
 
 }  // namespace
 
-TEST_CASE("a slow rank is told once, in the third window, with what is slow in it") {
+TEST_CASE("a slow rank is reported once, in the third window, with its slow phase") {
   const std::vector<OwnTimes> ranks{kFast, kFast, {.data = 0.06, .compute = 0.09}, kFast};
   CHECK(told(ranks, 6) == std::vector<std::size_t>{0, 0, 1, 0, 0, 0});
   Stragglers stragglers;
@@ -48,7 +48,7 @@ TEST_CASE("each phase can be the slow one; of two ranks the faster is the measur
   CHECK(phase({.data = 0.01, .compute = 0.09, .checkpoint = 0.1}) == "checkpoint");
 }
 
-TEST_CASE("ranks that are all slow, a little slower, or slow by milliseconds are not told") {
+TEST_CASE("ranks that are all slow, a little slower, or slow by milliseconds are not reported") {
   const OwnTimes slow{.data = 1, .compute = 1};
   CHECK(told({slow, slow, slow}, 4) == std::vector<std::size_t>{0, 0, 0, 0});
   CHECK(told({kFast, {.data = 0.01, .compute = 0.12}}, 4) == std::vector<std::size_t>{0, 0, 0, 0});

@@ -68,8 +68,8 @@ TEST_CASE("a piece of a tensor is refused: its mean is not known") {
   const NamedParameter piece{
       .name = "weight", .tensor = at::zeros({3}), .shard = units::Shard{.shape = {2, 3}}};
   CHECK_THROWS_WITH_AS(optim::make_optimizer(plain_sgd(), {piece}),
-                       "/optimizer/centralize_gradients: needs whole tensors, and weight is cut "
-                       "among ranks\n  use another one, or a layout that keeps tensors whole",
+                       "/optimizer/centralize_gradients: needs full tensors, and weight is sharded "
+                       "over ranks\n  use another optimizer, or a layout with full tensors",
                        core::RecipeError);
 }
 

@@ -80,8 +80,8 @@ TEST_CASE("muon, adafactor and soap refuse a piece of a tensor") {
       .name = "weight", .tensor = at::zeros({3}), .shard = units::Shard{.shape = {2, 3}}};
   for (const char* const name : {"muon", "adafactor", "soap"}) {
     CHECK_THROWS_WITH_AS(optim::make_optimizer(chosen(name), {piece}),
-                         "/optimizer/name: needs whole tensors, and weight is cut among ranks\n"
-                         "  use another one, or a layout that keeps tensors whole",
+                         "/optimizer/name: needs full tensors, and weight is sharded over ranks\n"
+                         "  use another optimizer, or a layout with full tensors",
                          core::RecipeError);
   }
 }

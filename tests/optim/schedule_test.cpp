@@ -86,7 +86,7 @@ TEST_CASE("a warmup rises from where the recipe says, in a line or by one factor
   CHECK(curve.lr(3) == doctest::Approx(2.0));
 }
 
-TEST_CASE("by epochs the decay stands still within an epoch") {
+TEST_CASE("with \"by\": \"epoch\" the learning rate is constant within an epoch") {
   recipe::Schedule config = after_warmup("linear", {{"final_factor", 0.0}});
   config.by = "epoch";
   const optim::Schedule schedule(config, 1.0, kSpan);

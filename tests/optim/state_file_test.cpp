@@ -150,7 +150,7 @@ TEST_CASE("a folder that cannot be, a disk without room and a file that was cut 
     CHECK_THROWS_WITH_AS(
         file.enter(0),
         (folder.path.string() + "/(optimizer state): ends at byte 8192\n"
-                                "  something else has cut it: leave its folder to this job")
+                                "  another program truncated it: give this job its own folder")
             .c_str(),
         core::StorageError);
   }

@@ -47,7 +47,7 @@ struct Steps {
 
 }  // namespace
 
-TEST_CASE("an update that is left out on a device sees zeros in place of what is not finite") {
+TEST_CASE("a skipped update on a device gets zeros instead of gradients that are not finite") {
   const Steps steps(/*can_look=*/false);
   REQUIRE(steps.optimizer.seen.size() == 3);
   CHECK((at::equal(steps.optimizer.seen[1], at::zeros({2}))));

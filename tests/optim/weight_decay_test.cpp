@@ -41,7 +41,7 @@ std::vector<at::Tensor> stepped(const recipe::Optimizer& config, std::optional<d
 }  // namespace
 
 TEST_CASE(
-    "of every optimizer the weight decay that is set is as one that was there from the start") {
+    "set_weight_decay() has the effect of a weight decay from the start, for every optimizer") {
   for (const recipe::Row& row : recipe::optimizers().rows) {
     CAPTURE(row.name);
     for (const bool centralized : {false, true}) {

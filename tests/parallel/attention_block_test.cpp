@@ -85,7 +85,7 @@ TEST_CASE("a head of keys serves neighbouring heads of queries") {
   check_blocks(all, {{0, 6, {.causal = true}}}, whole(all, std::nullopt, true));
 }
 
-TEST_CASE("documents are kept apart, also where a block has no key of one") {
+TEST_CASE("documents do not attend to each other, also if a block has no key of one") {
   const Attention all = draw(6, 10, 4, 2);
   // Queries are the keys 4 to 9.
   const Tensor documents =

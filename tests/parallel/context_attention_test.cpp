@@ -34,7 +34,7 @@ TEST_CASE("each rank has a chunk of the first half and the one as far from the e
   CHECK(numbers(places_on_ring(12, 1, 3)) == std::vector<std::int64_t>{2, 3, 8, 9});
   CHECK(numbers(places_on_ring(12, 2, 3)) == std::vector<std::int64_t>{4, 5, 6, 7});
   CHECK_THROWS_WITH_AS(places_on_ring(10, 0, 2),
-                       "/parallel/context: 2 ranks share a sequence in 4 chunks, and it has 10 "
+                       "/parallel/context: 2 ranks divide a sequence into 4 chunks, and it has 10 "
                        "tokens\n  use a multiple of 4",
                        core::RecipeError);
 }

@@ -57,7 +57,7 @@ double largest_error(const std::vector<at::Tensor>& parameters, int world_size) 
   return error;
 }
 
-TEST_CASE("of ranks that hold a model in parts the first one counts what all of them have") {
+TEST_CASE("replicated tensors are counted by the first rank of a model-parallel group") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     at::set_num_threads(1);
     const auto parameters = make_parameters();
@@ -295,7 +295,7 @@ TEST_CASE("a peer that is killed during backward stops the others within seconds
       }
     } catch (const core::StoppedError& error) {
       const bool named = error.found().starts_with(
-          "the exchange of gradients was not completed: a peer was lost or time was up (");
+          "the exchange of gradients was not completed: a peer was lost or the timeout expired (");
       return named ? "stopped" : error.what();
     }
     return "completed";

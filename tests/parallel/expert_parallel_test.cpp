@@ -61,7 +61,7 @@ TEST_CASE("a rank owns its experts and all else, and one of a copy of the model 
   }
 }
 
-TEST_CASE("of an expert that is cut too each rank owns its part, and none of those elsewhere") {
+TEST_CASE("each rank owns its tensor-parallel slice of its own experts only") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 30s);
     dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .expert = 2}));

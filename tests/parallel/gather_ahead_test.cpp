@@ -87,7 +87,7 @@ TEST_CASE("one that is needed early has those before it begin, and all end where
   CHECK(blocks.are_over());
 }
 
-TEST_CASE("of no blocks nothing is gathered") {
+TEST_CASE("without blocks nothing is gathered") {
   GatherAhead none;
   none.start();
   none.settle();

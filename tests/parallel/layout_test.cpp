@@ -78,7 +78,7 @@ TEST_CASE("a saved layout names each parameter once") {
       "bucket layout: does not name each of the model's 3 parameters once (1 mistakes)\n"
       "  the checkpoint belongs to another model; resume with its own recipe";
   CHECK(mistake({{2}, {0}}) == text);         // 1 is missing
-  CHECK(mistake({{2, 1}, {0, 1}}) == text);   // 1 is there twice
+  CHECK(mistake({{2, 1}, {0, 1}}) == text);   // 1 occurs twice
   CHECK(mistake({{2, 1}, {0, 3}}) == text);   // 3 is unknown
   CHECK(mistake({{2, 1}, {0, -1}}) == text);  // so is -1
   CHECK(mistake({{2, 1}, {}, {0}}) == text);  // an empty bucket

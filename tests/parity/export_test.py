@@ -138,7 +138,7 @@ class ExportTest(unittest.TestCase):
                                  report["mismatched_keys"], report)
                 self.compare(case.logits, model.eval(), case.inputs)
 
-    def test_what_a_bias_balances_is_no_mixtral_of_theirs(self):
+    def test_a_mixtral_with_a_router_bias_is_not_exported_to_huggingface(self):
         case = self.exported("mixtral", {**LLAMA, "hidden": 40, "router_bias_rate": 0.1})
         self.assertIn("has no bias that chooses experts",
                       run("export", case.folder / "run", case.folder / "out", "--to", "huggingface",
@@ -236,7 +236,7 @@ class ExportTest(unittest.TestCase):
                 ("torchvision", [], "torchvision has no mlp with these tensors"),
                 ("huggingface", [], "transformers has no mlp with these tensors"),
                 ("onnx", [], "--to"),
-                ("timm", ["--dtype", "int8"], "timm loads no whole numbers with scales")]:
+                ("timm", ["--dtype", "int8"], "timm cannot load int8 weights with scales")]:
             self.assertIn(message, run("export", mlp.folder / "run", out, "--to", to, *flags, status=2))
         self.assertIn("absent", run("export", self.folder / "absent", out, "--to", "pt", status=65))
         self.assertFalse(out.exists())
@@ -244,7 +244,7 @@ class ExportTest(unittest.TestCase):
         checkpoint_support.write_checkpoint(
             self.folder / "large", checkpoint_support.state_of(3, epoch=0, step_in_epoch=3),
             (mlp.folder / "recipe.json").read_text(), model=safetensors.torch.save(state))
-        self.assertIn("which F16 does not reach", run(
+        self.assertIn("which is outside the range of F16", run(
             "export", self.folder / "large", out, "--to", "pt", "--dtype", "fp16", status=65))
         self.assertFalse(out.exists())
         kept = mlp.export("pt")

@@ -123,13 +123,13 @@ class GenerateTest(support.RunTestCase):
         self.check_without_token_files(run)
 
     def check_refused(self, run):
-        self.assertIn("has 65 tokens, and the model 64 positions",
+        self.assertIn("has 65 tokens, and the model has 64 positions",
                       self.generate(run, "--prompt", "x" * 65, expect=2))
         full = self.run_scaletrain("generate", run, "--prompt", "x" * 64, "--temperature", 0)
         self.assertIn("the text fills the model's 64 positions", full.stderr)
         self.assertIn("no-such-run", self.generate(self.folder / "no-such-run", expect=65))
         (self.folder / "empty").mkdir()
-        self.assertIn("there is no checkpoint in it",
+        self.assertIn("has no checkpoint",
                       self.generate(self.folder / "empty", expect=65))
         self.assertIn("--temprature", self.generate(run, "--temprature", 1, expect=2))
         self.assertIn("--top-p", self.generate(run, "--top-p", 1.5, expect=2))
@@ -167,7 +167,7 @@ class GenerateTest(support.RunTestCase):
         self.assertEqual(text, self.generate(run, "--prompt", "the cat", "--temperature", 0))
         shutil.move(self.folder / "text/tokenizer.json", self.folder / "other.json")
         self.assertIn("tokenizer.json, which is not beside", self.generate(run, expect=2))
-        self.assertIn("and the run's tokens are those of", self.generate(
+        self.assertIn("and the run's tokenizer is", self.generate(
             run, "--tokenizer", "bytes", expect=2))
 
     def test_sentence_pieces(self):
@@ -218,7 +218,7 @@ class GenerateTest(support.RunTestCase):
     def test_a_checkpoint_of_images(self):
         support.make_digits()
         self.run_scaletrain("launch", "--nproc", 1, self.recipe("images", steps=2))
-        self.assertIn("is of mlp, which writes no text",
+        self.assertIn("is a checkpoint of mlp, which does not generate text",
                       self.generate(self.folder / "images", expect=2))
 
 

@@ -246,9 +246,9 @@ class ImportTest(unittest.TestCase):
             "model": {"name": "resnet18", "num_classes": 3}, "steps": 1, "optimizer": {
                 "name": "sgd", "lr": 0.1}, "output": str(self.folder / "run"),
             "data": {"train": {"shards": str(shard)}, "image_size": 32}, "batch": {"per_device": 2}}))
-        self.assertIn("holds imported weights and no training to go on with",
+        self.assertIn("has imported weights and no training state to resume",
                       run("launch", "--resume", out, recipe, status=2))
-        self.assertIn("is there already", run("checkpoint", "import", path, out, "--model", "resnet18",
+        self.assertIn("exists already", run("checkpoint", "import", path, out, "--model", "resnet18",
                                               status=2))
 
 

@@ -160,7 +160,7 @@ class PtTest(unittest.TestCase):
         self.assertIn('holds no tensor below "four"',
                       self.run_program("part", path, "four", status=65))
 
-    def test_what_runs_code_is_refused_and_not_run(self):
+    def test_pickles_with_code_are_refused_and_not_run(self):
         made = self.path("made")
         for call, arguments, name in [
                 (os.system, [f"touch {made}"], f"{os.system.__module__}.system"),
@@ -178,7 +178,7 @@ class PtTest(unittest.TestCase):
                 self.assertRegex(error, r"at byte \d+\n")
         self.assertFalse(os.path.exists(made))
 
-    def test_what_is_no_plain_tensor_is_refused_by_name(self):
+    def test_values_that_are_not_plain_tensors_are_refused_by_name(self):
         for value, name in [
                 (torch.nn.Linear(2, 2), "torch.nn.modules.linear.Linear"),
                 (torch.eye(2).to_sparse(), "torch._utils._rebuild_sparse_tensor"),
@@ -197,7 +197,7 @@ class PtTest(unittest.TestCase):
         self.assertIn("torch.save(torch.load(FILE, weights_only=True), FILE)", error)
         with open(self.path("b.pt"), "wb") as file:
             pickle.dump({"a": 1}, file, protocol=4)
-        self.assertIn("is no file of torch.save",
+        self.assertIn("is not a file of torch.save",
                       self.run_program("read", self.path("b.pt"), self.path("out"), status=65))
         torch.jit.script(torch.nn.Linear(2, 2)).save(self.path("c.pt"))
         self.assertIn("TorchScript",
@@ -235,7 +235,7 @@ class PtTest(unittest.TestCase):
         self.assertGreater(refused, 5000)
         self.assertLess(refused, 10000)  # what fills up to an alignment may change
 
-    def test_what_is_written_torch_reads(self):
+    def test_torch_reads_written_files(self):
         state = {f"layer.{i}.{dtype}": torch.randint(0, 2, (i, 3)).to(dtype)
                  for i in range(3) for dtype in DTYPES}
         state |= {"scalar": torch.tensor(1.5), "nan": torch.tensor([float("nan")]),

@@ -101,7 +101,7 @@ def has_a_name_twice(data):
 
 
 class SafetensorsTest(unittest.TestCase):
-    def test_both_readers_have_the_same_verdict(self):
+    def test_scaletrain_and_pypis_reader_accept_the_same_files(self):
         seed = random.randrange(1 << 30)
         print(f"files drawn with seed {seed}")
         draw = random.Random(seed)

@@ -166,7 +166,7 @@ class WeightsTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertRegex(
                     self.refused(name, options, self.path(name)),
-                    r"config.json: says 4 attention heads \(/\w+\), and the model has 2\n"
+                    r"config.json: has 4 attention heads (/\w+), and the model has 2\n"
                     "  set /model/heads to 4")
 
     def test_a_config_of_another_computation_is_refused_with_what_to_write(self):
@@ -183,8 +183,8 @@ class WeightsTest(unittest.TestCase):
             '10000.0; rope_scaling "llama3", not "none"; rope_factor 8.0, not 1.0; '
             "rope_original_positions 8, not 8192\n"
             "  set /model/norm_eps to 0.001, /model/rope_theta to 500000.0, /model/rope_scaling to "
-            '"llama3", /model/rope_factor to 8.0, /model/rope_original_positions to 8; where it is '
-            'to differ, "allow_other": ["norm_eps", "rope_theta", "rope_scaling", "rope_factor", '
+            '"llama3", /model/rope_factor to 8.0, /model/rope_original_positions to 8; to keep '
+            'the difference, add "allow_other": ["norm_eps", "rope_theta", "rope_scaling", "rope_factor", '
             '"rope_original_positions"] in /model/weights',
             self.refused("llama", SMALL_LLAMA, folder))
         said = {"norm_eps": 1e-3, "rope_theta": 5e5, "rope_scaling": "llama3", "rope_factor": 8,
@@ -211,7 +211,7 @@ class WeightsTest(unittest.TestCase):
         self.assertTrue(torch.equal(ours["wpe.weight"],
                                     peer.state_dict()["transformer.wpe.weight"][:8]))
         self.assertEqual({"wpe.weight": "the first 8 of 16 positions"}, report["adapted"])
-        self.assertIn("has 16 positions (wpe.weight), and the model 32\n  set /model/positions to "
+        self.assertIn("has 16 positions (wpe.weight), and the model has 32\n  set /model/positions to "
                       "16 or less",
                       self.refused("gpt2", {**SMALL_GPT2, "positions": 32}, self.path("gpt2")))
 

@@ -45,7 +45,7 @@ TEST_CASE("hosts may have the same files in other places, and read them at anoth
         "none");
 }
 
-TEST_CASE("a long value is told by its beginning and its digest") {
+TEST_CASE("an error shows a long value by its beginning and its digest") {
   const std::string shards = "data.train.shards=/a/train-{0..99}.tar";
   const std::string value =
       agreed_values(parse_recipe(minimal_recipe(), "r.json", {shards})).at("data.train.shards");

@@ -11,7 +11,7 @@ namespace {
 
 using namespace scaletrain::recipe;
 
-TEST_CASE("replicas are apart where nothing needs them together") {
+TEST_CASE("replicas are decoupled if no recipe section needs them together") {
   struct ApartCase {
     std::string what;
     std::function<void(Recipe&)> change;

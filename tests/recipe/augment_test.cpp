@@ -44,7 +44,7 @@ TEST_CASE("every list of transforms by name can be read") {
   }
 }
 
-TEST_CASE("a wrong list of transforms is told with its remedy") {
+TEST_CASE("a wrong list of transforms is reported with its remedy") {
   CHECK(augment_error("tim-a3") ==
         "--set data.train.augment: \"tim-a3\" is not a list by name\n  did you mean \"timm-a3\"?");
   std::vector<std::string> presets;

@@ -33,12 +33,14 @@ TEST_CASE("ranks share sequences where that is asked") {
 }
 
 TEST_CASE("a sequence that twice as many ranks do not divide is refused with numbers that fit") {
-  CHECK(context_error(context_changes({"parallel.context=5"})) ==
-        "--set parallel.context: 5 ranks share a sequence in 10 chunks, and /data/context is 24\n"
-        "  use one of: 1, 2, 3, 4, 6, 12; or a context that is a multiple of 10");
-  CHECK(context_error(context_changes({"parallel.context=8"})) ==
-        "--set parallel.context: 8 ranks share a sequence in 16 chunks, and /data/context is 24\n"
-        "  use one of: 1, 2, 3, 4, 6, 12; or a context that is a multiple of 16");
+  CHECK(
+      context_error(context_changes({"parallel.context=5"})) ==
+      "--set parallel.context: 5 ranks divide a sequence into 10 chunks, and /data/context is 24\n"
+      "  use one of: 1, 2, 3, 4, 6, 12; or a context that is a multiple of 10");
+  CHECK(
+      context_error(context_changes({"parallel.context=8"})) ==
+      "--set parallel.context: 8 ranks divide a sequence into 16 chunks, and /data/context is 24\n"
+      "  use one of: 1, 2, 3, 4, 6, 12; or a context that is a multiple of 16");
   CHECK(context_error(context_changes({"parallel.context=12"})) == "no error");
 }
 
@@ -53,13 +55,14 @@ TEST_CASE("without a context the model's positions are what ranks share") {
   };
   CHECK(error("parallel.context=3") == "no error");
   CHECK(error("parallel.context=4") ==
-        "--set parallel.context: 4 ranks share a sequence in 8 chunks, and /data/context is 18\n"
+        "--set parallel.context: 4 ranks divide a sequence into 8 chunks, and /data/context is 18\n"
         "  use one of: 1, 3, 9; or a context that is a multiple of 8");
 }
 
 TEST_CASE("a model without sequences of tokens is refused") {
   CHECK(context_error({"model.name=resnet18", "parallel.context=2"}) ==
-        "--set parallel.context: resnet18 has no sequences of tokens that ranks could share\n"
+        "--set parallel.context: resnet18 has no token sequences that context-parallel ranks could "
+        "divide\n"
         "  use 1, or one of: " +
             models_where(
                 [](const Row& row) { return row.has_rule(Rule::Kind::kContextRanksShare); }));
@@ -72,11 +75,10 @@ TEST_CASE("experts take tokens of shared sequences where they take all, and have
            capacity + "}";
   };
   CHECK(context_error(context_changes({"parallel.context=2"}, mixtral("0"))) == "no error");
-  CHECK(
-      context_error(context_changes({"parallel.context=2"}, mixtral("1.5"))) ==
-      "--set model: /model/capacity_factor: counts the tokens of a micro-batch in their order, of "
-      "which \"context\": 2 ranks each see a part\n"
-      "  use 0");
+  CHECK(context_error(context_changes({"parallel.context=2"}, mixtral("1.5"))) ==
+        "--set model: /model/capacity_factor: counts the tokens of a micro-batch in their order, "
+        "and each of \"context\": 2 ranks sees only a part\n"
+        "  use 0");
 }
 
 TEST_CASE("dropped attention weights are refused") {
@@ -85,8 +87,8 @@ TEST_CASE("dropped attention weights are refused") {
            dropout + "}";
   };
   CHECK(context_error(context_changes({"parallel.context=2"}, gpt2(R"(, "dropout": 0.2)"))) ==
-        "--set model: /model/dropout: drops attention weights, of which \"context\": 2 ranks each "
-        "see a part\n"
+        "--set model: /model/dropout: drops attention weights, and each of \"context\": 2 ranks "
+        "sees only a part\n"
         "  use 0");
   CHECK(context_error(context_changes({"parallel.context=2"}, gpt2(""))).find("/model/dropout") !=
         std::string::npos);

@@ -42,7 +42,7 @@ TEST_CASE("numbers of ranks that cannot share the experts are reported with thos
         "--set parallel.expert: 4 ranks cannot share 6 experts evenly\n"
         "  use one of: 1, 2, 3, 6");
   CHECK(experts_error(experts_changes({"parallel.expert=3", "parallel.shard=2"})) ==
-        "--set parallel.expert: 3 ranks are not whole replicas of \"shard\": 2\n"
+        "--set parallel.expert: 3 ranks are not a multiple of \"shard\": 2\n"
         "  use one of: 1, 2, 6");
   CHECK(experts_error(experts_changes({"parallel.expert=6", "parallel.shard=2"})) == "no error");
 }
@@ -83,12 +83,12 @@ TEST_CASE("rarer and cheaper exchanges go with it, but for those that each rank 
   for (const std::string name : {"int8", "onebit", "powersgd"}) {
     CHECK(error("compress=" + name) ==
           "--set compress: " + name +
-              " keeps a part of the gradients for the next step, of which each rank of "
-              "\"expert\": 2 would have its own for what all of them have\n  use bf16 or fp16");
+              "the error feedback of  would differ among the ranks of "
+              "\"expert\": 2 for replicated parameters\n  use bf16 or fp16");
   }
   CHECK(error("sync=async") == "no error");
   CHECK(error("checkpoint.writers=rank_0") ==
-        "--set checkpoint.writers: rank 0 has only its part of the experts, of \"expert\": 2\n"
+        "--set checkpoint.writers: rank 0 has only a part of the experts with \"expert\": 2\n"
         "  use \"auto\": each rank writes its own part");
   CHECK(error(R"(optimizer={"name": "muon", "lr": 0.1})") == "no error");
 }

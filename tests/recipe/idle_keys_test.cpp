@@ -35,7 +35,7 @@ TEST_CASE("an idle key is named with the place where it was written") {
               "at"});
 }
 
-TEST_CASE("of a recipe with every key, as recipe show writes it, only --set is looked at") {
+TEST_CASE("in a recipe with all defaults written out only keys of --set cause warnings") {
   const test::TemporaryFolder folder;
   const std::string file =
       folder.write("r.json", to_json(parse_recipe(minimal_recipe(), "r.json")));
@@ -45,7 +45,7 @@ TEST_CASE("of a recipe with every key, as recipe show writes it, only --set is l
         Texts{"--set data.lanes: /data/lanes: does nothing in the indexed order"});
 }
 
-TEST_CASE("each rule is told where it holds, once, and not where it does not") {
+TEST_CASE("each key without effect causes one warning, and keys with effect cause none") {
   struct Case {
     Texts overrides;
     std::string idle;  // the pointer; "": nothing is

@@ -105,7 +105,7 @@ TEST_CASE("a schedule may be just its decay, and any thing just its name") {
   CHECK_FALSE(recipe.schedule.warmup.has_value());
 }
 
-TEST_CASE("all mistakes are told at once, in the order of their lines") {
+TEST_CASE("all mistakes are reported at once, in the order of their lines") {
   CHECK(error_of(R"({
   "model": {"name": "resnet81", "num_classes": 10},
   "data": {"train": {"shards": "a.tar", "folder": "b"}, "image_size": 4},
@@ -137,7 +137,7 @@ r.json:8: /safety: is reserved: not available in this version
   leave it out)");
 }
 
-TEST_CASE("an empty object is told everything that it lacks") {
+TEST_CASE("an error lists all missing keys of an empty object") {
   CHECK(error_of("{}") ==
         "r.json:1: \"model\" is missing\n"
         "  add \"model\": a model, one of: " +
@@ -157,7 +157,7 @@ TEST_CASE("an empty object is told everything that it lacks") {
             "  add one of them");
 }
 
-TEST_CASE("what must hold between keys is told where it is written") {
+TEST_CASE("a violated condition between keys is reported at its place in the file") {
   CHECK(error_of(minimal_recipe("\"batch\": {\"global\": 100, \"per_device\": 32}")) ==
         "r.json:6: /batch/global: 100 is not a multiple of \"per_device\", which is 32\n"
         "  use 96 or 128");
@@ -266,7 +266,7 @@ TEST_CASE("paths that are not UTF-8, which a recipe cannot hold, are refused") {
                       "directory"));
 }
 
-TEST_CASE("extends of itself, of nothing and of a number are told") {
+TEST_CASE("extends of itself, of nothing and of a number are reported") {
   const test::TemporaryFolder folder;
   const std::string place = (folder.path / "a.json").string();
   const auto file = folder.write("a.json", "{\n\"extends\": \"b.json\"}");
@@ -276,7 +276,7 @@ TEST_CASE("extends of itself, of nothing and of a number are told") {
   (void)folder.write("b.json", "{\"extends\": \"./a.json\"}");
   CHECK(load_error_of(file) == (folder.path / "b.json").string() +
                                    ":1: /extends: \"./a.json\" extends this file in turn\n"
-                                   "  break the circle");
+                                   "  remove one of the extends");
   (void)folder.write("a.json", "{\"extends\": 3}");
   CHECK(load_error_of(file) ==
         place + ":1: /extends: 3 is not a text\n  use a path relative to this file");
@@ -297,7 +297,7 @@ TEST_CASE("wrong values of fault 40 are each refused with what is allowed") {
   check("1e3", "1000.0 is not an integer" + use);
 }
 
-TEST_CASE("a name that is near to none is told all of them") {
+TEST_CASE("an error lists all names if none is similar") {
   CHECK(error_of(minimal_recipe(), {"clip={\"norm\": 1, \"everything\": 2}"}) ==
         "--set clip: /clip/everything: \"everything\" is not a key here\n  use one of: norm, "
         "value, adaptive");
@@ -305,7 +305,7 @@ TEST_CASE("a name that is near to none is told all of them") {
         "--set precision: \"wide\" is not a precision\n  use one of: " + names_in(precisions()));
 }
 
-TEST_CASE("a key misspelled in any object is told with the right one") {
+TEST_CASE("a key misspelled in any object is reported with the right one") {
   const char* const known[] = {
       "seed",   "batch.per_device", "data.image_size", "checkpoint.keep_last",
       "device", "data.prefetch",    "output",          "optimizer.weight_decay"};
@@ -324,13 +324,13 @@ TEST_CASE("texts are refused when empty, with control characters, or remote") {
   CHECK(error_of(minimal_recipe("\"output\": \"a\\u0000b\"")) ==
         "r.json:6: /output: \"a\\u0000b\" has control characters\n  use a path");
   CHECK(error_of(minimal_recipe("\"output\": \"s3://b/k\"")) ==
-        "r.json:6: /output: \"s3://b/k\" is remote, which this cannot be\n  use a path");
+        "r.json:6: /output: \"s3://b/k\" is remote, and a local path is needed here\n  use a path");
   CHECK(error_of(minimal_recipe("\"name\": \"a b\"")) ==
         "r.json:6: /name: \"a b\" cannot be a run's name\n  use at most 100 letters, digits, '.', "
         "'_' and '-', not '.' or '-' first");
 }
 
-TEST_CASE("a path that is no regular file of sensible size is refused at once") {
+TEST_CASE("a path that is not a regular file of sensible size is refused at once") {
   const test::TemporaryFolder folder;
   const std::string no_file = ": is not a regular file\n  name a file, not a folder or a device";
   CHECK(load_error_of(folder.path) == folder.path.string() + no_file);

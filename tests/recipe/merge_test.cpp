@@ -16,7 +16,7 @@ TEST_CASE("one of several keys takes the place of the others, unless it is remov
   CHECK(differing_keys(steps, same).empty());
 }
 
-TEST_CASE("so does a key of a recipe that extends another, and a short text is written out") {
+TEST_CASE("a key of a recipe that extends another is merged too, and a short form is expanded") {
   const scaletrain::test::TemporaryFolder folder;
   (void)folder.write("base.json", minimal_recipe());
   const auto extended = [&](const std::string& changes) {

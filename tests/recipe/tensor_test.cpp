@@ -62,7 +62,7 @@ TEST_CASE("numbers that so many ranks cannot share are reported with those that 
 TEST_CASE("a model that does not say how its layers are shared is refused") {
   CHECK(
       error_of({"model.name=resnet18", "parallel.tensor=2"}) ==
-      "--set parallel.tensor: resnet18 cannot be cut: it does not say how its layers are shared\n"
+      "--set parallel.tensor: resnet18 has no tensor-parallel plan\n"
       "  use 1, or one of: " +
           models_where([](const Row& row) { return row.has_rule(Rule::Kind::kTensorRanksShare); }));
 }
@@ -72,9 +72,9 @@ TEST_CASE("what looks at whole tensors does not go with parts of them") {
     return error_of(text({"parallel.tensor=2", change}));
   };
   CHECK(error(R"(optimizer={"name": "lamb", "lr": 0.1})") ==
-        "--set optimizer: /optimizer/name: lamb looks at whole tensors, and of \"tensor\": 2 ranks "
-        "each has parts\n"
-        "  use \"tensor\": 1, or what takes each element by itself");
+        "--set optimizer: /optimizer/name: lamb needs full tensors, and each of \"tensor\": 2 "
+        "ranks has slices\n"
+        "  use \"tensor\": 1, or an element-wise alternative");
   CHECK(error("clip.adaptive=0.1").find("--set clip.adaptive: it looks at whole tensors") !=
         std::string::npos);
   CHECK(error("optimizer.centralize_gradients=true").find("centralize_gradients") !=

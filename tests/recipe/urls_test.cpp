@@ -54,14 +54,13 @@ TEST_CASE("a second place for checkpoints is a folder or a bucket, outside of th
   CHECK(mirror("s3://bucket/runs/a//") == "s3://bucket/runs/a");
   const std::string use = "\n  use a folder or s3://BUCKET/PREFIX";
   CHECK(error("s3:///a") == "--set checkpoint.mirror: \"s3:///a\" names no bucket" + use);
-  CHECK(error("gs://b/a") ==
-        "--set checkpoint.mirror: \"gs://b/a\" is no place that this can write to" + use);
+  CHECK(error("gs://b/a") == "--set checkpoint.mirror: \"gs://b/a\" cannot be written to" + use);
   CHECK(error("s3://me:hunter2@b/a").find("hunter2") == std::string::npos);
   for (const char* const inside : {"/runs/a", "/runs/a/copies", "/runs", "/"}) {
     CAPTURE(inside);
     CHECK(error(inside) ==
           std::string("--set checkpoint.mirror: \"") + inside +
-              "\" and the run's own folder, \"/runs/a\", lie in each other\n  use a folder on "
+              "\" and the run's own folder, \"/runs/a\", contain each other\n  use a folder on "
               "another disk, or s3://BUCKET/PREFIX");
   }
 }

@@ -87,8 +87,10 @@ TEST_CASE("where all copies of a file are damaged, the older checkpoint is taken
   CHECK(a.steps() == "5* 6*");
   const Found found = fetched(fresh.path, test::addresses_of({&a, &b}));
   CHECK(found.step == 5);
-  CHECK(found.said.find("the checkpoint of step 6: no node has a whole model.safetensors of it in "
-                        "memory\n") != std::string::npos);
+  CHECK(
+      found.said.find(
+          "the checkpoint of step 6: no node has a complete model.safetensors of it in memory\n") !=
+      std::string::npos);
 }
 
 TEST_CASE("a manifest that is damaged, and a node that does not answer, are named") {

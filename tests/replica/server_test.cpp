@@ -153,7 +153,7 @@ TEST_CASE("idle and garbage connections take 16 threads at most, and are closed"
   CHECK(text_of(peer, "a", "model") == "1234");
 }
 
-TEST_CASE("who gives up does not wait for a node that is silent") {
+TEST_CASE("a request that is given up does not wait for a silent node") {
   // A port that listens and whose server never answers: nothing accepts behind the backlog.
   auto node = std::make_unique<test::Node>();
   std::atomic<bool> gives_up = false;

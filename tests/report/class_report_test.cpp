@@ -20,7 +20,7 @@ TEST_CASE("classes are counted one by one, and what is taken for what") {
   CHECK(report.calibration.error > 0);
 }
 
-TEST_CASE("of no sample there is nothing to calibrate") {
+TEST_CASE("without samples there is no calibration") {
   Predictions::All none;
   CHECK(make_class_report(none, 2, {}).calibration.temperature == 1);
 }

@@ -32,7 +32,7 @@ TEST_CASE("without classes there are the measures alone") {
   CHECK_FALSE(nlohmann::json::parse(evaluation_json(evaluation)).contains("classes"));
 }
 
-TEST_CASE("whose measures they are is said where they are not the model's") {
+TEST_CASE("the report names the weights unless they are the model's") {
   Evaluation evaluation = some_evaluation();
   CHECK(nlohmann::json::parse(evaluation_json(evaluation))["weights"] == "model");
   evaluation.weights = "ema";

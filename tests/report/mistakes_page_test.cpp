@@ -6,7 +6,7 @@
 
 namespace scaletrain::report {
 
-TEST_CASE("of the mistakes those with the largest loss come first") {
+TEST_CASE("mistakes are sorted by loss, the largest first") {
   const Predictions::All all = some_predictions();
   CHECK(worst_mistakes(all.predictions, 9) == std::vector<std::size_t>{1, 2});
   CHECK(worst_mistakes(all.predictions, 1) == std::vector<std::size_t>{1});

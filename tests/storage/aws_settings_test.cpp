@@ -66,7 +66,7 @@ TEST_CASE("a profile is read from the files that the variables name") {
   CHECK(settings.region == "lab-1");
 }
 
-TEST_CASE("without credentials there are none; half a pair and an absent profile are mistakes") {
+TEST_CASE("missing credentials are allowed; half a key pair and an absent profile are errors") {
   const TemporaryFolder home;
   CHECK_FALSE(read({{"HOME", home.path.string()}}).credentials);
   CHECK_THROWS_WITH(read({{"HOME", home.path.string()}, {"AWS_PROFILE", "lab"}}),

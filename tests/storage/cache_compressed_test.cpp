@@ -68,7 +68,7 @@ TEST_CASE("entries stay within the limit though no size is known before") {
   }
 }
 
-TEST_CASE("one that does not fit, is damaged or is replaced is told, and nothing stays of it") {
+TEST_CASE("one that does not fit, is damaged or is replaced is reported, and nothing stays of it") {
   const UnpackFixture f;
   const std::string bomb =
       f.folder.write("bomb.tar.gz", packed(std::string(64 * kMiB, '\0'), ARCHIVE_FILTER_GZIP));
@@ -89,7 +89,7 @@ TEST_CASE("one that does not fit, is damaged or is replaced is told, and nothing
   CHECK(thrown_by([&] { read_text(*object, 0, 5); }) ==
         "65 " + path +
             ": was replaced while it was read\n"
-            "  start again, and leave shards alone while they are read");
+            "  start again, and do not change shards while they are read");
 }
 
 TEST_CASE("a recipe without a cache has nowhere to keep it") {
@@ -97,6 +97,6 @@ TEST_CASE("a recipe without a cache has nowhere to keep it") {
   const std::string path = f.folder.write("a.tar.gz", packed("text", ARCHIVE_FILTER_GZIP));
   CHECK(thrown_by([&] { Stores({}, std::nullopt).open(path); }) ==
         "65 " + path +
-            ": is compressed, and no cache keeps what it holds\n"
+            ": is compressed, and there is no cache for its contents\n"
             "  name a folder in /data/cache, or decompress it");
 }

@@ -274,7 +274,7 @@ TEST_CASE("damage on the way is noticed by the MD5 and fetched again") {
   f.origin.objects["s3://b/b"].md5 = std::string(32, '0');
   CHECK(thrown_by([&] { cache.open(f.origin, "s3://b/b"); }) ==
         "74 s3://b/b: came 3 times with another MD5 than the server's ETag says\n"
-        "  bytes are damaged on the way: use an endpoint with https://");
+        "  bytes are damaged in transit: use an endpoint with https://");
   CHECK(f.files(".part").empty());
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("a listing is sorted bytewise and tells folders, through links too") {
         folder.file("absent") + ": No such file or directory (ENOENT)\n  check the path");
 }
 
-TEST_CASE("of many that write one absent object exactly one wins, and nothing is left behind") {
+TEST_CASE("exactly one of many writers of an absent object wins, and no temporary file is left") {
   const TemporaryFolder folder;
   const std::string path = folder.file("winner");
   std::atomic<int> won = 0;

@@ -116,10 +116,11 @@ TEST_CASE("what does not pass is an error that names URL, range, server, reason 
       },
       settings);
   const auto object = site.open();
-  CHECK(thrown_by([&] { read_text(*object, 0, 5); }) ==
-        "74 " + site.server.url() + "/a.tar: bytes 0-4 at " + site.server.url() +
-            ": HTTP 503, SlowDown: Reduce your rate; given up after 1 tries in 0.0 s\n"
-            "  check the object store and the network; /storage/give_up_after_s sets the patience");
+  CHECK(
+      thrown_by([&] { read_text(*object, 0, 5); }) ==
+      "74 " + site.server.url() + "/a.tar: bytes 0-4 at " + site.server.url() +
+          ": HTTP 503, SlowDown: Reduce your rate; failed after 1 tries in 0.0 s\n"
+          "  check the object store and the network; /storage/give_up_after_s sets the time limit");
 }
 
 TEST_CASE("a server that is not there is asked again, then given up") {
@@ -146,7 +147,7 @@ TEST_CASE("a stalled transfer ends, and is tried again") {
   CHECK(read_text(*site.open(), 0, 10) == kObject);
 }
 
-TEST_CASE("401, 403 and 404 are told at once and without the secret parts of the URL") {
+TEST_CASE("401, 403 and 404 are reported at once and without the secret parts of the URL") {
   const auto error_of = [](const std::string& status) {
     const Site site([&status](const SeenRequest&) { return http_answer(status, "", ""); });
     const std::string text =
@@ -170,7 +171,7 @@ TEST_CASE("an object that is replaced while it is read is noticed") {
   });
   const auto object = site.open();
   etag = "\"two\"";
-  const std::string remedy = "\n  start again, and leave shards alone while they are read";
+  const std::string remedy = "\n  start again, and do not change shards while they are read";
   CHECK(thrown_by([&] { read_text(*object, 0, 5); }) ==
         "65 " + site.server.url() + "/a.tar: HTTP 412: it was replaced while it was read" + remedy);
   ignores_if_match = true;
@@ -214,7 +215,7 @@ TEST_CASE("a redirection is followed") {
 TEST_CASE("a plain web server is neither listed nor written") {
   const Site site(sound);
   CHECK(thrown_by([&] { site.storage->write("http://h/a", "x"); }) ==
-        "65 http://h/a: cannot be written: a plain web server is only read\n"
+        "65 http://h/a: cannot be written: a plain web server is read-only\n"
         "  use a folder, s3:// or gs://");
 }
 

@@ -192,7 +192,7 @@ TEST_CASE("a listing goes through all pages and tells folders") {
   CHECK(text == "a+b c; sub/ z.tar; ");
 }
 
-TEST_CASE("a bucket of another region is told with its region") {
+TEST_CASE("a bucket of another region is reported with its region") {
   const Bucket bucket([](const SeenRequest&) {
     return http_answer("301 Moved Permanently", "x-amz-bucket-region: eu-west-1\r\n",
                        "<Error><Code>PermanentRedirect</Code></Error>");
@@ -203,7 +203,8 @@ TEST_CASE("a bucket of another region is told with its region") {
 }
 
 TEST_CASE(
-    "of writers with If-None-Match one wins, also where the answer to its first try is lost") {
+    "one of several writers with If-None-Match wins, also if the response to its first try is "
+    "lost") {
   std::string stored;
   int lost_answers = 1;
   const Bucket bucket([&](const SeenRequest& request) -> std::string {

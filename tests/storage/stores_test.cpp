@@ -20,7 +20,7 @@ TEST_CASE("the scheme decides the storage") {
   CHECK(read_text(*stores.open(folder.write("a", "abc")), 1, 2) == "bc");
   CHECK(read_all(*stores.of("pipe:echo x").stream("pipe:echo x")) == "x\n");
   CHECK(thrown_by([&] { stores.open("ftp://h/a"); }) ==
-        "65 ftp://h/a: \"ftp\" is no known scheme\n"
+        "65 ftp://h/a: \"ftp\" is not a known scheme\n"
         "  use a path, http://, https://, s3://, gs:// or pipe:");
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("gzip and zstd come out as they went in, in several parts too") {
   }
 }
 
-TEST_CASE("what is cut, damaged or not compressed is told") {
+TEST_CASE("what is cut, damaged or not compressed is reported") {
   const std::string text = sample_text();
   for (const int filter : {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_ZSTD}) {
     CAPTURE(filter);
@@ -75,12 +75,12 @@ TEST_CASE("what is cut, damaged or not compressed is told") {
   for (const std::string& other : {std::string("plain text"), std::string(20000, '\0')}) {
     CHECK(fault_of(other) ==
           "65 a.tar: is neither gzip nor zstd\n"
-          "  name a tar that is not compressed .tar; otherwise copy it again");
+          "  use the extension .tar for an uncompressed tar; otherwise copy the file again");
   }
   CHECK(fault_of("").starts_with("65 a.tar: "));
 }
 
-TEST_CASE("a flipped bit that still decompresses is told by gzip's checksum") {
+TEST_CASE("a flipped bit that still decompresses is detected by gzip's checksum") {
   std::string noise;  // which does not compress: it is stored as it is
   for (std::uint64_t i = 0; noise.size() < 300'000; ++i) {
     const std::uint64_t number = i * 0x9e3779b97f4a7c15 ^ i * i * 0xbf58476d1ce4e5b9;

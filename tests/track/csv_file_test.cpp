@@ -40,7 +40,7 @@ TEST_CASE("the file is rewritten with a new header when a record has new fields"
         "train,,0,3,1.5,100.5,\n");
 }
 
-TEST_CASE("an exporter that starts again begins the file anew") {
+TEST_CASE("an exporter that starts again begins the file again") {
   const test::TemporaryFolder folder;
   make_csv({.run = folder.path, .name = "run"})->write(std::array{train_record(1, 2.5)});
   make_csv({.run = folder.path, .name = "run"})->write(std::array{train_record(1, 3.5)});

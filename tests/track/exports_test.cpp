@@ -86,7 +86,7 @@ TEST_CASE("a picture that cannot be exported is a warning and counts as lost") {
   CHECK(events.find("weights/w") != std::string::npos);
 }
 
-TEST_CASE("lost records, pictures and histograms are counted apart") {
+TEST_CASE("lost records, pictures and histograms are counted separately") {
   Exported run;
   run.write("export", "a file in the place of the folder");
   run.write("media/right.png", "a picture");

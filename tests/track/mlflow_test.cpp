@@ -181,7 +181,7 @@ TEST_CASE("a later export goes on behind the records that the server has") {
   CHECK(run.server.runs.at("r0").status == "FAILED");
 }
 
-TEST_CASE("a server that has lost the run gets all of it anew") {
+TEST_CASE("a server that has lost the run gets all records again") {
   MlflowExport run;
   const auto first = run.make();
   first->write(std::array{train_record(1, 3)});

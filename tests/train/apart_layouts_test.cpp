@@ -41,7 +41,7 @@ TEST_CASE("replicas of several ranks save the bits of collectives, and so does a
   check_bits(rounded, {"shard", R"({"shard": 2})", 4, 2});
 }
 
-TEST_CASE("statistics of each data coordinate are those of collectives") {
+TEST_CASE("statistics of each data-parallel rank are those of collectives") {
   const RareRuns runs({kApartSync, R"(optimizer={"name": "sgd", "lr": 0.05})"},
                       testing::kRareImages);
   const std::vector<RareLayout> layouts{{"shard", R"({"shard": 2})", 4, 2},
@@ -81,7 +81,8 @@ TEST_CASE("with one of its ranks a replica is lost, and the others are saved and
   }
 }
 
-TEST_CASE("where one rank hears of a stop all replicas exchange at one step, and that is saved") {
+TEST_CASE(
+    "a stop on one rank makes all decoupled replicas synchronize at one step, which is saved") {
   for (const RareLayout& layout : every_second(pairs(), 0)) {
     const bool is_shard = layout.name == std::string("shard");
     // The first two are of rank 0's replica, the last of another one's last stage.

@@ -58,7 +58,7 @@ void check_same(const std::map<std::string, std::string>& one,
 
 }  // namespace
 
-TEST_CASE("replicas that meet in rounds save the bits of those that exchange by collectives") {
+TEST_CASE("decoupled DiLoCo replicas save the same bits as coupled ones") {
   std::vector<Changes> cases{
       {R"(sync={"name": "diloco", "steps": 4, "fragments": 2})",
        R"(optimizer={"name": "sgd", "lr": 0.05})", "clip.norm=0.5"},
@@ -119,7 +119,7 @@ TEST_CASE("without one that is killed the others are saved, and a resume goes on
   CHECK(runs.state("resumed", 12).at("lost_positions") == lost);
 }
 
-TEST_CASE("of replicas that meet each has its own loss scale, which a save keeps") {
+TEST_CASE("coupled local SGD replicas have their own loss scales, which a checkpoint keeps") {
   const MeetingRuns runs(
       {R"(precision={"name": "fp16", "init_scale": 1e6, "growth_interval": 2})"});
   for (const auto& result : runs.run(runs.recipe("apart"))) CHECK(result.text == kEndedWell);
@@ -139,7 +139,7 @@ TEST_CASE("of replicas that meet each has its own loss scale, which a save keeps
   check_same(runs.bytes("apart", 8), runs.bytes("resumed", 8));
 }
 
-TEST_CASE("where one hears of a stop all exchange at one step, and that is saved") {
+TEST_CASE("a stop on one rank makes all coupled replicas synchronize at one step, which is saved") {
   // Rank 0 is in apart_layouts_test.cpp.
   for (const int who : testing::is_long_form() ? std::vector<int>{0, 1} : std::vector<int>{1}) {
     CAPTURE(who);

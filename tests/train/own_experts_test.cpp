@@ -68,7 +68,7 @@ TEST_CASE("replicas keep their own state on ranks that share experts in another 
   const RareLayout four{"four", "{}", 4};
   REQUIRE(runs.run("four", four) == kRareEnd);
   CHECK(runs.run("two", kShared, runs.cut("four"))
-            .find("each replica goes on with the first one's state of the optimizer: the "
+            .find("all replicas continue with the optimizer state of the first one: the "
                   "checkpoint is of another mesh") != std::string::npos);
 }
 

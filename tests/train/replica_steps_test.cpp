@@ -55,7 +55,7 @@ TEST_CASE("where replicas train alone the norm is the root of the mean of their 
 }
 
 // Rank 1 comes late to the second step, behind which the replicas meet.
-TEST_CASE("where replicas are apart the launcher sees one that waits for the others") {
+TEST_CASE("the launcher sees a decoupled replica that waits for the others") {
   const testing::TinyRun tiny;
   const recipe::Recipe recipe = tiny.recipe({R"(sync={"name": "diloco", "steps": 2})"});
   const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {

@@ -8,7 +8,7 @@
 
 using scaletrain::units::HostUpdate;
 
-TEST_CASE("who reads waits for all updates that were begun, and for no other") {
+TEST_CASE("a reader waits for all updates that have begun, and for no others") {
   HostUpdate update;
   update.wait();
   update.begin();

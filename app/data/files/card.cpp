@@ -25,7 +25,8 @@ std::map<std::string, std::string> card_hashes(const storage::Stores& stores,
   format::JsonFields fields(json, place);
   const nlohmann::json& shards = fields.value("shards");
   if (!shards.is_array()) {
-    throw core::DataError(place + ": /shards", "is not a list", "write the card again");
+    throw core::DataError(place + ": /shards", "is not a list",
+                          "write the card again: scaletrain data card");
   }
   std::map<std::string, std::string> hashes;
   for (std::size_t i = 0; i < shards.size(); ++i) {

@@ -33,9 +33,9 @@ void check_others(const std::string& folder, const std::string& text) {
     const auto claimed = storage::read_if_there(storage::file_storage(), file.string(), kMaxBytes);
     if (!claimed || *claimed == text) continue;  // absent: it has ended just now
     throw core::DataError(
-        folder, fmt::format("process {} is writing shards of other classes there", other->owner),
-        "the shards of one folder share their classes: choose another folder, or give both "
-        "commands one list with --classes");
+        folder, fmt::format("process {} is writing shards with other classes there", other->owner),
+        "all shards of a folder must have the same classes: choose another folder, or give both "
+        "commands the same list with --classes");
   }
 }
 

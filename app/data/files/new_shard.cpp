@@ -68,8 +68,9 @@ class ShardInStore : public NewShard {
 
   void write(std::span<const std::byte> bytes) override {
     if (bytes_.size() + bytes.size() > kMostObjectBytes) {
-      throw core::UsageError("--shard-bytes", "a shard has more than 5 GiB",
-                             "ask for smaller shards: object stores take no more at once");
+      throw core::UsageError(
+          "--shard-bytes", "a shard has more than 5 GiB",
+          "use smaller shards: object stores accept at most 5 GiB in one upload");
     }
     const std::size_t held = bytes_.size();
     bytes_.resize(held + bytes.size());
@@ -84,7 +85,7 @@ class ShardInStore : public NewShard {
     const bool is_guarded = core::url_scheme(path_) != "gs";
     if (!is_guarded) storage.write(path_, bytes_);
     if (is_guarded && !storage.write_if_absent(path_, bytes_)) {
-      throw core::UsageError(core::shown_path(path_), "was put there by another writer",
+      throw core::UsageError(core::shown_path(path_), "was written by another command",
                              "choose another folder or --name");
     }
     if (with_index) put_index(storage, entry.sum);

@@ -32,10 +32,10 @@ void append_shards_of(const storage::Stores& stores, const std::string& folder,
     shards.push_back(folder + (folder.ends_with('/') ? "" : "/") + entry.name);
   }
   if (shards.size() == before) {
-    throw core::DataError(core::shown_path(folder), "no .tar in it, nor a compressed one",
+    throw core::DataError(core::shown_path(folder), "has no .tar, .tar.gz, .tgz or .tar.zst file",
                           may_be_pictures
-                              ? fmt::format("name a folder of shards; of a folder of pictures, "
-                                            "scaletrain data pack {} OUT makes some",
+                              ? fmt::format("name a folder of shards; scaletrain data pack {} OUT "
+                                            "makes shards from a folder of pictures",
                                             core::shell_word(core::shown_path(folder)))
                               : "name a folder of shards");
   }
@@ -82,7 +82,7 @@ void refuse_existing(const storage::Storage& storage, const std::string& path, b
   } catch (const storage::AbsentError&) {
     return;
   }
-  throw core::UsageError(core::shown_path(path), "is there already", "replace it with --overwrite");
+  throw core::UsageError(core::shown_path(path), "exists already", "replace it with --overwrite");
 }
 
 void add_shards_argument(CLI::App& command, std::vector<std::string>& paths) {
@@ -115,7 +115,7 @@ std::vector<std::string> resolve_shards(const storage::Stores& stores,
         shards.push_back(name);
       } else {
         const std::vector<std::string> found = recipe::local_shards(name, mistake);
-        if (!mistake.empty()) throw core::DataError(core::shown_path(name), "fits no file");
+        if (!mistake.empty()) throw core::DataError(core::shown_path(name), "matches no file");
         shards.insert(shards.end(), found.begin(), found.end());
       }
     }

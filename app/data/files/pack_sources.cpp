@@ -51,18 +51,18 @@ class ClassFolders {
       const std::size_t before = items.size();
       list(entry.name, entry.name);
       if (items.size() == before) {
-        throw core::DataError((root_ / entry.name).string(),
-                              "no .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .rgb8 in it",
-                              kLayout);
+        throw core::DataError(
+            (root_ / entry.name).string(),
+            "has no .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .rgb8 file", kLayout);
       }
       classes.push_back(entry.name);
     }
     if (items.empty() && left_alone.contains(".tar")) {
-      throw core::DataError(root, "holds shards, and no class folder",
-                            "training takes shards as they are; scaletrain data import tar, split "
-                            "and dedup write them anew");
+      throw core::DataError(root, "has shards, but no class folder",
+                            "shards need no packing: training reads them as they are; scaletrain "
+                            "data import tar, split and dedup write new ones");
     }
-    if (items.empty()) throw core::DataError(root, "no class folder in it", kLayout);
+    if (items.empty()) throw core::DataError(root, "has no class folder", kLayout);
   }
 
   std::vector<NamedItem> items;
@@ -85,7 +85,7 @@ class ClassFolders {
   void list(const fs::path& inside, const std::string& label) {
     const Identity identity = identity_of(root_ / inside);
     if (std::find(above_.begin(), above_.end(), identity) != above_.end()) {
-      throw core::DataError((root_ / inside).string(), "is a link to a folder that it lies in",
+      throw core::DataError((root_ / inside).string(), "is a link to a folder that contains it",
                             "remove the link");
     }
     above_.push_back(identity);
@@ -115,7 +115,8 @@ std::vector<NamedItem> read_list(const std::string& source) {
   core::refuse_placeholder(source, text);
   const auto listed = source.ends_with(".csv") ? format::parse_csv_list(text, source)
                                                : format::parse_jsonl_list(text, source);
-  if (listed.empty()) throw core::DataError(source, "names no sample", "add one a line");
+  if (listed.empty())
+    throw core::DataError(source, "lists no sample", "write one line for each sample");
   std::vector<NamedItem> items;
   for (const format::ListedSample& sample : listed) {
     const fs::path path(sample.path);
@@ -151,7 +152,7 @@ std::vector<std::string> classes_of(const std::vector<NamedItem>& items) {
   const auto first = std::find_if(items.begin(), items.end(),
                                   [](const NamedItem& item) { return !item.labels.empty(); });
   if (first == items.end()) {
-    throw core::DataError(items.front().place, "is of no class, and neither is any other sample",
+    throw core::DataError(items.front().place, "has no class, and neither has any other sample",
                           "name the classes with --classes");
   }
   const bool numbers = looks_like_number(first->labels.front());
@@ -169,8 +170,8 @@ std::vector<std::string> classes_of(const std::vector<NamedItem>& items) {
     const std::int64_t number = number_or_minus_one(label);
     if (numbers && number < 0) {
       throw core::DataError(item.place,
-                            fmt::format(R"(its label "{}" is no whole number from 0 to {})", shown,
-                                        kMaxNumberedClasses - 1),
+                            fmt::format(R"(its label "{}" is not a whole number from 0 to {})",
+                                        shown, kMaxNumberedClasses - 1),
                             "number the classes from 0 on, or write their names");
     }
     if (!numbers) names.insert(label);
@@ -210,7 +211,7 @@ PackSource read_pack_source(const std::string& source, const std::vector<std::st
   const bool is_folder = fs::is_directory(source, ignored);
   if (!is_folder && !source.ends_with(".csv") && !source.ends_with(".jsonl") &&
       !source.ends_with(".ndjson")) {
-    throw core::DataError(source, "is no folder and no .csv or .jsonl list",
+    throw core::DataError(source, "is neither a folder nor a .csv or .jsonl list",
                           "name a folder of class folders, or a list with path and label");
   }
   PackSource result;

@@ -26,7 +26,7 @@ void ParquetFile::named(const Body& body) const {
     body();
   } catch (const std::runtime_error& error) {
     core::refuse_placeholder_file(path_);
-    throw core::DataError(path_, error.what(), "name a whole Parquet file");
+    throw core::DataError(path_, error.what(), "name a complete Parquet file");
   }
 }
 

@@ -32,7 +32,7 @@ void check_classes(const storage::Stores& stores, const std::string& folder,
   const std::vector<std::string> there = data::read_classes(folder, stores.of(folder));
   if (there.empty() || there == classes) return;
   throw core::DataError(place, "has other classes than the new shards",
-                        "the shards of one folder share their classes: choose another folder");
+                        "all shards of a folder must have the same classes: choose another folder");
 }
 
 void keep_classes(const storage::Stores& stores, const std::string& folder,

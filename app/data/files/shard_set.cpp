@@ -18,7 +18,7 @@ namespace scaletrain::app {
 namespace {
 
 constexpr int kAskedTogether = 16;  // a far server is waited for, not computed with
-constexpr const char* kCheckReports = "scaletrain data check reports all that is wrong";
+constexpr const char* kCheckReports = "scaletrain data check lists all damaged samples";
 
 [[noreturn]] void refuse_group(const ShardFile& shard, const format::TarGroup& group,
                                const std::string& found) {
@@ -62,7 +62,7 @@ std::unique_ptr<ShardFile> ShardSet::open(std::size_t shard) const {
   auto file = std::make_unique<ShardFile>(stores_, paths_[shard]);
   if (file->identity() == identities_[shard]) return file;
   throw core::DataError(file->place(), "was replaced while it was read",
-                        "start again, and leave shards alone while they are read");
+                        "start again, and do not change shards while they are read");
 }
 
 std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uint32_t first,
@@ -78,7 +78,8 @@ std::uint32_t for_each_batch_of(const ShardSet& set, std::size_t shard, std::uin
     for (format::TarGroup& group : groups) {
       if (std::binary_search(left_out.begin(), left_out.end(), group.key)) continue;
       if (next == std::numeric_limits<std::uint32_t>::max()) {
-        throw core::DataError(file->place(), "above 4294967295 samples", "take fewer at a time");
+        throw core::DataError(file->place(), "has more than 4294967295 samples",
+                              "use fewer shards at a time");
       }
       if (!keys.insert(group.key)) refuse_group(*file, group, format::kKeyAgain);
       std::vector<std::int64_t> labels = labels_of(*file, group);

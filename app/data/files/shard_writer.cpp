@@ -69,7 +69,7 @@ void refuse_shards_there(const storage::Stores& stores, const ShardOptions& opti
   const std::vector<std::string> there = shards_there(stores, options);
   if (there.empty()) return;
   throw core::UsageError(
-      core::shown_path(there.front()), "is there already",
+      core::shown_path(there.front()), "exists already",
       core::is_url(options.folder)
           ? "choose another folder or --name"
           : "choose another folder or --name, or replace all shards of this name with "
@@ -167,7 +167,7 @@ ShardWriter::ShardWriter(const storage::Stores& stores, const ShardOptions& opti
       limit_(parse_bytes(options.shard_bytes.empty() ? kDefaultShardBytes : options.shard_bytes,
                          "--shard-bytes")) {
   if (options.name.empty() || options.name.find('/') != std::string::npos) {
-    throw core::UsageError("--name", "is no file name", "as in --name train");
+    throw core::UsageError("--name", "is not a file name", "use a name such as train");
   }
   core::install_stop_handlers();
   check_room(stores, options);
@@ -235,8 +235,8 @@ void ShardWriter::finish_in_store() {
   } catch (const core::DataError& error) {
     throw core::DataError(
         error.place(), error.found(),
-        fmt::format("another command put it there in the meantime: remove the {} {}-*.tar "
-                    "that this one wrote, whose labels mean others",
+        fmt::format("another command wrote it in the meantime: remove the {} {}-*.tar of this "
+                    "command, whose labels are numbers of other classes",
                     core::counted(std::ssize(written_), "shard"), options_.name));
   }
 }
@@ -269,7 +269,8 @@ void refuse_replaced_inputs(const ShardOptions& options, const std::vector<std::
     const std::string path = file_in(options.folder, entry.name);
     for (const std::string& input : inputs) {
       if (!fs::equivalent(path, input, failed)) continue;
-      throw core::UsageError("--overwrite", fmt::format("{} would be replaced, and is read", path),
+      throw core::UsageError("--overwrite",
+                             fmt::format("{} would be replaced, but this command reads it", path),
                              "choose another folder or --name");
     }
   }

@@ -58,8 +58,8 @@ class ShardWriter {
   ~ShardWriter();  // removes unfinished shards
 
   // Sets the classes for classes.json. Call as soon as they are known, and before finish(). Throws
-  // core::DataError if the folder has others, or another command is writing shards of other classes
-  // there.
+  // core::DataError if the folder has others, or another command is writing shards with other
+  // classes there.
   void claim_classes(const std::vector<std::string>& classes);
 
   // Appends one sample, in a new shard if it would exceed the limit on bytes or samples. Throws

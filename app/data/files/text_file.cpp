@@ -131,8 +131,9 @@ void refuse_wide_text(const std::string& path, std::string_view text) {
   const std::size_t zero = text.substr(0, kLookedAt).find('\0');
   if (zero == std::string_view::npos) return;
   throw core::DataError(
-      path, fmt::format("holds a zero at byte {}: it is binary, or UTF-16 without a mark", zero),
-      "name text; --encoding utf-16le or utf-16be converts it");
+      path,
+      fmt::format("has a zero at byte {}: it is binary, or UTF-16 without a byte order mark", zero),
+      "name a text file; --encoding utf-16le or utf-16be converts it");
 }
 
 // A piece of the front of `text`, at least `bytes` and up to the end of a line.
@@ -152,8 +153,9 @@ void refuse_other_encoding(const std::string& path, std::string_view text) {
     } else if (bytes > 0) {
       bytes = 0;  // line by line from here on
     } else {
-      throw core::DataError(fmt::format("{}:{}", path, line), "is not UTF-8",
-                            "--encoding converts it, as --encoding latin1 or windows-1252");
+      throw core::DataError(
+          fmt::format("{}:{}", path, line), "is not UTF-8",
+          "convert it with --encoding, for example --encoding latin1 or windows-1252");
     }
   }
 }
@@ -200,7 +202,7 @@ std::string in_utf8(std::string bytes, const std::string& path, const std::strin
   std::string text = Converter(encoding).convert(std::move(bytes), wrong);
   if (!wrong) return text;
   throw core::DataError(fmt::format("{}: byte {}", path, *wrong),
-                        fmt::format("is not {}, as --encoding says", core::printable(encoding)),
+                        fmt::format("is not valid {} (--encoding)", core::printable(encoding)),
                         "name the encoding that the file is in");
 }
 

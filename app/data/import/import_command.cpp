@@ -68,8 +68,8 @@ void refuse_flags_of_others(const CLI::App& command, const std::string& kind) {
   for (const KindFlag& flag : kind_flags()) {
     const bool is_used = std::find(flag.kinds.begin(), flag.kinds.end(), kind) != flag.kinds.end();
     if (is_used || command.count(flag.name) == 0) continue;
-    throw core::UsageError(flag.name, fmt::format("is not for {}", kind),
-                           fmt::format("it is for: {}", fmt::join(flag.kinds, ", ")));
+    throw core::UsageError(flag.name, fmt::format("does not apply to {}", kind),
+                           fmt::format("it applies to: {}", fmt::join(flag.kinds, ", ")));
   }
 }
 
@@ -133,11 +133,12 @@ void check_imported(const storage::Stores& stores, const std::string& folder,
   const FolderReport report = check_folder(stores, folder, paths, rules, /*repair=*/false);
   if (report.problems.empty()) return;
   const format::Quarantined& first = report.problems.front();
-  throw core::DataError(fmt::format("{}: {}", file_in(core::shown_path(folder), first.shard),
-                                    format::shown_name(first.key)),
-                        fmt::format("{}; {} of the imported samples are wrong", first.problem,
-                                    report.problems.size()),
-                        "scaletrain data check names all; --repair makes training leave them out");
+  throw core::DataError(
+      fmt::format("{}: {}", file_in(core::shown_path(folder), first.shard),
+                  format::shown_name(first.key)),
+      fmt::format("{}; {} of the imported samples are wrong", first.problem,
+                  report.problems.size()),
+      "scaletrain data check lists all of them; with --repair training excludes them");
 }
 
 // Hint for a set in which no sample has the fields that training needs.
@@ -174,7 +175,7 @@ void run_import(const ImportOptions& options) {
   });
   if (samples == 0) {
     throw core::DataError(options.sources.front(), "holds no sample",
-                          "name whole data sets of the kind that is given");
+                          "name complete data sets of this kind");
   }
   writer.claim_classes(set.classes);
   const std::vector<WrittenShard>& written = writer.finish();
@@ -188,8 +189,10 @@ void run_import(const ImportOptions& options) {
         writer.incomplete() == 1 ? "is" : "are", writer.incomplete() == 1 ? "it" : "them", fields);
   }
   if (set.lost_links > 0) {
-    core::warn("{} links to what is no earlier file of their tar are left out, the first: {}",
-               set.lost_links, set.first_lost_link);
+    core::warn(
+        "{} links are skipped, because their targets are not earlier files of the same tar; the "
+        "first: {}",
+        set.lost_links, set.first_lost_link);
   }
   if (options.as_json) {
     print_json({{"samples", samples},
@@ -198,9 +201,11 @@ void run_import(const ImportOptions& options) {
                 {"lost_links", set.lost_links}});
   } else {
     const std::string others = data::shown_files(set.left_alone);
-    print(fmt::format("imported {} into {} in {}{}\n", core::counted(samples, "sample"),
-                      core::counted(shards, "shard"), core::shown_path(options.shards.folder),
-                      others.empty() ? "" : fmt::format("; no images, left alone: {}", others)));
+    print(fmt::format(
+        "imported {} into {} in {}{}\n", core::counted(samples, "sample"),
+        core::counted(shards, "shard"), core::shown_path(options.shards.folder),
+        others.empty() ? ""
+                       : fmt::format("; these files are not images and are ignored: {}", others)));
   }
   if (options.kind == "parquet" && writer.incomplete() == 0) {
     check_imported(stores, options.shards.folder, written);

@@ -53,8 +53,8 @@ void choose_image(ImportedSample& sample, const std::string& asked) {
   if (kind.empty()) {
     throw core::DataError(
         place_of(sample),
-        fmt::format("its .{} is in no known image format", format::shown_name(image.extension)),
-        "--image-field names what follows the key in the image's name");
+        fmt::format("its .{} is not in a known image format", format::shown_name(image.extension)),
+        "--image-field names the part of the image's name after the key");
   }
   for (ImportedField& field : sample.fields) {
     if (&field != &image && format::is_image_extension(field.extension)) {
@@ -96,7 +96,7 @@ void add_label(ImportedSample& sample, const FieldNames& names) {
   }
   if (!found) {
     throw core::DataError(place_of(sample),
-                          names.label_of_folder ? "its folder is no class"
+                          names.label_of_folder ? "its folder is not a class"
                                                 : fmt::format("has no class in \"{}\"",
                                                               format::shown_name(names.label_key)),
                           "a class is a number from 0, a list of them, or a name of the "
@@ -118,7 +118,7 @@ void choose_label(ImportedSample& sample, const std::string& asked) {
   label.extension = "cls";
 }
 
-// A list of classes: a multi-hot row becomes one, and no class is there twice.
+// A list of classes: a multi-hot row becomes one, and no class occurs twice.
 void check_list(const ImportedSample& sample, std::string& text, bool multi_hot) {
   if (format::parse_label(text)) return;
   const auto list = format::parse_labels(text);
@@ -154,7 +154,7 @@ void shift_label(const ImportedSample& sample, std::string& text, std::int64_t f
   const auto shifted = label ? class_number(*label, first_class) : std::nullopt;
   if (!shifted) {
     throw core::DataError(place_of(sample),
-                          fmt::format("its label is no class: \"{}\"", format::shown_name(text)),
+                          fmt::format("its label is not a class: \"{}\"", format::shown_name(text)),
                           label_remedy(label, first_class));
   }
   text = std::to_string(*shifted);

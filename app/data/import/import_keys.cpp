@@ -27,12 +27,12 @@ void ImportKeys::refuse(const std::string& key, const std::string& source) const
   const std::string place = fmt::format("{}: {}", source, format::shown_name(key));
   if (first == source) {
     throw core::DataError(place, "the key is used again after another sample",
-                          "the fields of a key must stand next to one another, and keys must "
-                          "differ: write the file again, sorted by name");
+                          "the fields of a key must be consecutive, and keys must be unique: write "
+                          "the file again, sorted by name");
   }
-  throw core::DataError(place, fmt::format("the key is used again, {} has it first", first),
-                        "where keys repeat from file to file, --prefix-keys puts the file's name "
-                        "before each");
+  throw core::DataError(
+      place, fmt::format("the key is used again; {} has it first", first),
+      "if files have the same keys, --prefix-keys puts the file's name before each key");
 }
 
 }  // namespace scaletrain::app

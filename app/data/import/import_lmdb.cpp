@@ -33,8 +33,8 @@ void check_is_whole(const std::string& path, MDB_env* env) {
   const std::int64_t there = ::lseek(fd, 0, SEEK_END);
   if (there < wanted) {
     throw core::DataError(path, fmt::format("has {} bytes of {}", there, wanted),
-                          "the file is truncated: copy it again; of one that other programs read "
-                          "to the end, mdb_copy -c makes one without free pages");
+                          "the file is truncated: copy it again; if other programs read it to the "
+                          "end, mdb_copy -c writes a copy without free pages");
   }
 }
 

@@ -82,8 +82,8 @@ void shift_names(ParquetClasses& classes, std::int64_t first_class, const std::s
     refuse(fmt::format("{} would leave the first labels without a name: {} names its classes from "
                        "0 on",
                        first_class, place),
-           "leave it out, and out of the files the samples without a label, which are -1 in "
-           "Hugging Face's datasets");
+           "leave it out, and remove samples without a label, which are -1 in Hugging Face's "
+           "datasets, from the files");
   }
   const auto count = static_cast<std::int64_t>(classes.names.size());
   if (first_class >= count) {
@@ -167,7 +167,7 @@ class RowImport {
     }
     if (sample.fields.empty()) {
       throw core::DataError(fmt::format("{}: row {}", path_, number), "holds no value",
-                            "leave such rows out");
+                            "remove such rows");
     }
     return sample;
   }
@@ -178,8 +178,9 @@ class RowImport {
     if (kind.empty()) {
       throw core::DataError(
           place,
-          cell.kind == Kind::kBytes ? fmt::format("its \"{}\" is in no known image format", image_)
-                                    : fmt::format("its \"{}\" holds no bytes", image_),
+          cell.kind == Kind::kBytes
+              ? fmt::format("its \"{}\" is not in a known image format", image_)
+              : fmt::format("its \"{}\" has no bytes", image_),
           "--image-field names another column; images must be in the file, not beside it");
     }
     return {kind, std::move(cell.text)};
@@ -196,7 +197,7 @@ class RowImport {
     if (!label) {
       const bool is_null = cell.kind == Kind::kNull;
       throw core::DataError(place,
-                            fmt::format("its \"{}\" is no class: {}", label_,
+                            fmt::format("its \"{}\" is not a class: {}", label_,
                                         is_null ? "null" : format::shown_name(cell.text)),
                             label_remedy(is_null ? -1 : stored, first_class_));
     }

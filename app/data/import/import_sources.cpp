@@ -37,7 +37,7 @@ class IdxFile {
     std::string magic(4, '\0');
     if (!fill(magic) || byte_at(magic, 0) != 0 || byte_at(magic, 1) != 0 ||
         byte_at(magic, 2) != 8) {
-      refuse("is no IDX file of unsigned bytes");
+      refuse("is not an IDX file of unsigned bytes");
     }
     const std::size_t sides = byte_at(magic, 3);
     std::string header(4 * sides, '\0');
@@ -69,7 +69,7 @@ class IdxFile {
 
   void expect_end() {
     std::string more(1, '\0');
-    if (fill(more)) refuse(fmt::format("goes on behind its {} items", sides_[0]));
+    if (fill(more)) refuse(fmt::format("has data after its {} items", sides_[0]));
   }
 
  private:
@@ -105,8 +105,8 @@ ImportedSample read_item(const PackItem& item) {
   const std::string kind = take_image(image, item.path);
   if (kind.empty()) {
     core::refuse_placeholder(item.path, image);
-    throw core::DataError(item.path, "its first bytes are those of no image format",
-                          "scaletrain data pack --skip-bad leaves such files out");
+    throw core::DataError(item.path, "its first bytes match no image format",
+                          "scaletrain data pack --skip-bad skips such files");
   }
   return {item.key, {{kind, std::move(image)}, {"cls", item.label}}};
 }
@@ -157,7 +157,8 @@ void import_idx(const std::string& images, const std::string& labels, std::int64
     const auto label = class_number(stored, first_class);
     if (!label) {
       throw core::DataError(
-          fmt::format("{}: item {}", labels, i), fmt::format("its label is no class: {}", stored),
+          fmt::format("{}: item {}", labels, i),
+          fmt::format("its label is not a class: {}", stored),
           fmt::format("--first-class, {} here, is the lowest label", first_class));
     }
     use({fmt::format("{:08}", i), {{"png", data::to_png(image)}, {"cls", std::to_string(*label)}}});

@@ -68,6 +68,6 @@ ImportedSet import_parquet(const std::vector<std::string>& paths, const FieldNam
                            const UseSample& use);
 
 // The following throw core::DataError naming file and position for damage, a missing field, or a
-// label that is no class number.
+// label that is not a class number.
 
 }  // namespace scaletrain::app

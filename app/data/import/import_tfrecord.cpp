@@ -60,7 +60,7 @@ std::int64_t label_of(const format::Feature& feature, std::int64_t first_class,
   if (feature.bytes.size() == 1) label = format::parse_label(feature.bytes[0]);
   const auto number = label ? class_number(*label, first_class) : std::nullopt;
   if (!number) {
-    throw core::DataError(place, fmt::format("its \"{}\" is no class number", name),
+    throw core::DataError(place, fmt::format("its \"{}\" is not a class number", name),
                           label_remedy(label, first_class));
   }
   return *number;
@@ -88,7 +88,7 @@ void import_records(const std::string& path, const std::string& stem, const Fiel
       if (label == features.end()) refuse(fmt::format("has no \"{}\"", label_name));
       std::string bytes(image->second.bytes[0]);
       const std::string kind = take_image(bytes, place);
-      if (kind.empty()) refuse("its image is in no known format");
+      if (kind.empty()) refuse("its image is not in a known format");
       const std::int64_t class_label =
           label_of(label->second, names.first_class, place, label_name);
       const auto text = features.find("image/class/text");
@@ -96,7 +96,7 @@ void import_records(const std::string& path, const std::string& stem, const Fiel
       use({fmt::format("{}-{:08}", stem, number++),
            {{kind, std::move(bytes)}, {"cls", std::to_string(class_label)}}});
     } catch (const std::invalid_argument& error) {
-      refuse(fmt::format("is no tf.train.Example: {}", error.what()));
+      refuse(fmt::format("is not a tf.train.Example: {}", error.what()));
     }
   };
   format::for_each_record(

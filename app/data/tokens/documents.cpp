@@ -33,9 +33,10 @@ constexpr std::size_t kMostFields = 10;  // in a message
     if (shown.size() < kMostFields) shown.push_back(core::printable(other));
   }
   throw core::DataError(place, fmt::format(R"({} field "{}")", found, core::printable(name)),
-                        shown.empty() ? "a line is an object with a text in it"
-                                      : fmt::format("{} names another; those with text here: {}",
-                                                    flag, fmt::join(shown, ", ")));
+                        shown.empty()
+                            ? "each line is a JSON object with a text field"
+                            : fmt::format("{} names another field; fields with text here: {}", flag,
+                                          fmt::join(shown, ", ")));
 }
 
 // The text of the field that `flag` names.
@@ -47,7 +48,7 @@ const std::string& field_of(const Json& object, const std::string& name, const c
   for (const auto& [key, value] : object.items()) {
     if (value.is_string()) texts.push_back(key);
   }
-  refuse_field(place, found == object.end() ? "has no" : "holds no text in its", name, flag, texts);
+  refuse_field(place, found == object.end() ? "has no" : "has no text in its", name, flag, texts);
 }
 
 Document document_of(const Json& object, const std::string& place, const DocumentFields& names) {
@@ -83,7 +84,7 @@ Documents read_list(std::string_view text, const std::string& path, const Docume
     } else if (element.is_object()) {
       documents.push_back(document_of(element, place, names));
     } else {
-      throw core::DataError(place, "is no object with a text in it",
+      throw core::DataError(place, "is not an object with a text field",
                             R"(write a list of objects, [{"text": "..."}], or of texts)");
     }
   }
@@ -131,7 +132,7 @@ std::string cell_text(const ParquetCell& cell, const std::string& name, const st
                                     cell.kind == Kind::kNull ? "null"
                                     : has_text               ? "not UTF-8"
                                                              : "no text"),
-                        "--column names another; leave rows without text out");
+                        "--column names another column; remove rows without text");
 }
 
 Documents read_parquet(const std::string& path, const DocumentFields& names) {
@@ -188,7 +189,8 @@ std::vector<Document> read_documents(const std::string& path, const DocumentFiel
   const std::string kind = text_kind(path);
   std::string text = read_text(path, encoding);
   if (kind == "parquet") {
-    throw core::DataError(path, "is no Parquet file", "use another copy, or name it as what it is");
+    throw core::DataError(path, "is not a Parquet file",
+                          "use another copy, or rename the file if it has another format");
   }
   if (kind == "jsonl" || kind == "ndjson") return read_lines(text, path, fields);
   if (kind == "json") return read_json(text, path, fields);

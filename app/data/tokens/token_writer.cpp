@@ -45,7 +45,7 @@ TokenWriter::TokenWriter(TokenFiles files) : files_(std::move(files)) {
   folders_.make(files_.folder);
   remove_abandoned(files_.folder, files_.name);
   if (const auto there = files_there(); !there.empty() && !files_.overwrite) {
-    throw core::UsageError(there.front().string(), "is there already",
+    throw core::UsageError(there.front().string(), "exists already",
                            "choose another folder or --name, or replace it with --overwrite");
   }
   refuse_existing(storage::file_storage(), card_path().string(), files_.overwrite);

@@ -169,9 +169,10 @@ Finding check_shared_memory(const fs::path& folder) {
 Finding check_load(double busy, int cores) {
   const std::string found = fmt::format("{:.1f} threads run or wait on {} cores", busy, cores);
   if (busy < 1 || busy < kBusyShare * cores) return well("load", found);
-  return warning("load", found,
-                 "workers would share cores with them, and ranks wait for the slowest: run when "
-                 "these have ended, or on cores of its own (taskset, --numa-binding)");
+  return warning(
+      "load", found,
+      "workers would share cores with other processes, and all ranks wait for the slowest one: "
+      "wait until these have ended, or use other cores (taskset, --numa-binding)");
 }
 
 Finding check_clock() {
@@ -183,7 +184,7 @@ Finding check_clock() {
   timex state{};
   if (adjtimex(&state) == TIME_ERROR || (state.status & STA_UNSYNC) != 0) {
     return warning(
-        "clock", "nothing keeps it right that the kernel knows of",
+        "clock", "the kernel reports no time synchronization",
         "run chrony or systemd-timesyncd on this machine (a container has its host's clock)");
   }
   return well("clock", fmt::format("right to {:.3f} s", static_cast<double>(state.maxerror) / 1e6));
@@ -207,7 +208,7 @@ Findings check_disk(const fs::path& output) {
   const double skew = file_time - core::unix_time();
   if (std::abs(skew) > kClockSkewS) {
     findings.push_back(warning("disk's clock", fmt::format("{:.0f} s from this machine's", skew),
-                               "set both clocks by the same server"));
+                               "synchronize both clocks with the same server"));
   }
   const std::int64_t free = core::system_disk().free_bytes(folder);
   const std::string space = fmt::format("{:.1f} GiB free", static_cast<double>(free) / kGiB);

@@ -103,7 +103,7 @@ Findings check_ports() {
   }
   if (!is_free(kFixedPort)) {
     findings.push_back(warning("port 29500", "is in use",
-                               "with several nodes give every one another --master-port"));
+                               "with several nodes use another --master-port on all of them"));
   } else {
     findings.push_back(well("port 29500", "is free"));
   }
@@ -135,10 +135,9 @@ Finding check_name(const std::string& what, const std::string& name, bool is_our
                    "correct its entry in DNS or /etc/hosts");
   }
   if (is_ours && only_loopback && name != "localhost") {
-    return warning(
-        what, found + ", where only this machine finds it",
-        "for jobs on several nodes give its name another address (/etc/hosts), or launch "
-        "with addresses in digits");
+    return warning(what, found + ", which only this machine can reach",
+                   "for jobs on several nodes give its name another address (/etc/hosts), or use "
+                   "numeric addresses");
   }
   if (seconds > kSlowLookupS) {
     return warning(what, fmt::format("{}, after {:.1f} s", found, seconds),

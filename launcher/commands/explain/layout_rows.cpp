@@ -110,7 +110,7 @@ Json ask_layout(const recipe::Recipe& recipe, int ranks, int ranks_per_node,
   }
   if (!answer.is_object()) {
     throw core::UsageError("memory and traffic", done.trouble(),
-                           "see what it is with a launch of this recipe");
+                           "a launch of this recipe shows the cause");
   }
   return answer;
 }

@@ -101,9 +101,10 @@ std::vector<std::pair<std::string, std::string>> recipe_files(std::filesystem::p
     if (!recipe.is_object() || !recipe.contains("extends")) return result;
     const std::filesystem::path base = recipe["extends"].get<std::string>();
     if (base.has_parent_path()) {
-      throw core::UsageError(core::printable(file.string()),
-                             "extends a file of another folder, and in the pods there is one",
-                             "put them into the same folder");
+      throw core::UsageError(
+          core::printable(file.string()),
+          "extends a file in another folder, but in the pods all recipes are in one folder",
+          "put both files into the same folder");
     }
     file.replace_filename(base);
   }
@@ -120,7 +121,7 @@ void warn_of_lost_output(const std::string& output, const ManifestOptions& manif
     return;
   }
   core::warn(
-      "{}: the run's folder is on no volume: a pod that is started again would begin anew\n"
+      "{}: the run's folder is not on a volume: a restarted pod would train from the beginning\n"
       "  --volume CLAIM:/runs --set output=/runs/NAME",
       output);
 }

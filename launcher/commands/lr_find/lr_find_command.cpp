@@ -195,7 +195,7 @@ std::string result_text(const LrFindArguments& arguments, const std::string& nam
   } else {
     text +=
         "no suggestion: the loss does not fall clearly at any of these rates. Give another range "
-        "(--from, --to)\nor more --steps, or test the wiring: scaletrain launch --overfit 16 "
+        "(--from, --to)\nor more --steps, or check the recipe: scaletrain launch --overfit 16 "
         "RECIPE\n";
   }
   if (!arguments.picture.empty()) {

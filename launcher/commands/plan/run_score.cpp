@@ -40,8 +40,8 @@ PlanTarget target_of_run(const RunRecord& run, const std::string& device) {
   const bool is_known = start.is_object() && devices != start.end() && devices->is_object() &&
                         devices->value("ranks", 0) > 0 && devices->value("nodes", 0) > 0;
   if (!is_known) {
-    throw core::UsageError(run.shown, "start.json does not say on how many ranks it ran",
-                           "score a run that has taken a step");
+    throw core::UsageError(run.shown, "start.json has no number of ranks",
+                           "use a run that has trained at least one step");
   }
   const int nodes = devices->value("nodes", 1);
   return {.device = device, .nproc = devices->value("ranks", 1) / nodes, .nodes = nodes};

@@ -70,7 +70,7 @@ std::uint32_t hash_number(const std::string& text) {
 
 Axis parse_axis(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) refuse_axis(text, "is no KEY=[VALUES]");
+  if (equals == std::string::npos || equals == 0) refuse_axis(text, "is not KEY=[VALUES]");
   Axis axis{.key = text.substr(0, equals), .values = {}};
   const std::string written = text.substr(equals + 1);
   if (!written.starts_with("[")) {
@@ -83,7 +83,7 @@ Axis parse_axis(const std::string& text) {
     return axis;
   }
   const nlohmann::json list = nlohmann::json::parse(written, nullptr, false);
-  if (!list.is_array()) refuse_axis(text, "is no list in JSON");
+  if (!list.is_array()) refuse_axis(text, "is not a JSON list");
   if (list.empty()) refuse_axis(text, "has no value");
   axis.values = written_elements(written);
   const std::set<std::string> different(axis.values.begin(), axis.values.end());
@@ -96,7 +96,7 @@ std::vector<std::vector<std::pair<std::string, std::string>>> combinations(
   std::vector<std::vector<std::pair<std::string, std::string>>> result{{}};
   std::set<std::string> keys;
   for (const Axis& axis : axes) {
-    if (!keys.insert(axis.key).second) refuse_axis(axis.key, "is there twice");
+    if (!keys.insert(axis.key).second) refuse_axis(axis.key, "occurs twice");
     if (result.size() * axis.values.size() > kMostRuns) {
       throw core::UsageError("sweep", fmt::format("more than {} runs", kMostRuns),
                              "give fewer values");

@@ -33,9 +33,9 @@ std::vector<std::string> choose_devices(const std::string& asked) {
   std::vector<std::string> entries = device_entries(asked);
   for (const std::string& entry : entries) {
     if (visible_of(all, entry).empty()) {
-      throw core::UsageError("--devices",
-                             fmt::format("there is no GPU \"{}\"", core::printable(entry)),
-                             fmt::format("{} GPUs are here; cpu runs on the CPUs", all.size()));
+      throw core::UsageError(
+          "--devices", fmt::format("there is no GPU \"{}\"", core::printable(entry)),
+          fmt::format("this machine has {} GPUs; --devices cpu uses the CPUs", all.size()));
     }
   }
   return entries;

@@ -70,8 +70,8 @@ QueuedJob parse_job(const std::string& text, const std::string& file) {
     }
     return job;
   } catch (const std::exception& error) {
-    throw core::DataError(file, fmt::format("is no job of a queue: {}", error.what()),
-                          "remove the file; its run keeps its own folder");
+    throw core::DataError(file, fmt::format("is not a job of a queue: {}", error.what()),
+                          "remove the file; the run's folder stays");
   }
 }
 
@@ -106,8 +106,9 @@ void add_jobs(std::vector<QueuedJob>& jobs, std::vector<QueuedJob> more) {
     const bool is_new = static_cast<std::size_t>(known - jobs.data()) >= before;
     if (is_new || known->recipe != job.recipe || known->set != job.set) {
       throw core::UsageError(
-          job.recipe, fmt::format("has the output of job {}: {}", known->number, job.output),
-          "every run needs a folder of its own: give the recipe another name or output");
+          job.recipe,
+          fmt::format("has the same output folder as job {}: {}", known->number, job.output),
+          "each run needs its own folder: give the recipe another name or output");
     }
   }
 }

@@ -52,7 +52,7 @@ core::Descriptor lock_registry(const fs::path& folder) {
 void require_stage(const std::string& stage) {
   constexpr std::array kStages{"none", "staging", kProduction, kArchived};
   if (std::find(kStages.begin(), kStages.end(), stage) != kStages.end()) return;
-  throw core::UsageError("stage", fmt::format("\"{}\" is no stage", stage),
+  throw core::UsageError("stage", fmt::format("\"{}\" is not a stage", stage),
                          "use one of: staging, production, archived, none");
 }
 
@@ -161,7 +161,7 @@ fs::path ModelRegistry::file_of(const std::string& name) const {
         return std::isalnum(letter) != 0 || letter == '-' || letter == '_' || letter == '.';
       });
   if (!is_plain) {
-    throw core::UsageError("NAME", fmt::format("\"{}\" is no name of a model", name),
+    throw core::UsageError("NAME", fmt::format("\"{}\" is not a model name", name),
                            "use letters, digits, \"-\", \"_\" and \".\"");
   }
   return folder_ / (name + ".json");
@@ -224,7 +224,7 @@ RunJson ModelRegistry::model(const std::string& name) const {
                         model.value("history", RunJson()).is_array();
   if (!is_whole) throw core::DataError(file.string(), "is damaged", "restore it from a copy");
   if (model.value("format_version", 0) != 1) {
-    throw core::DataError(file.string(), "is of a newer format", "use a newer scaletrain");
+    throw core::DataError(file.string(), "has a newer format", "use a newer scaletrain");
   }
   return model;
 }
@@ -249,7 +249,7 @@ int ModelRegistry::roll_back(const std::string& name) const {
   RunJson changed = model(name);
   const std::vector<int> stack = production_stack(changed);
   if (stack.size() < 2) {
-    throw core::UsageError(name, "no version was in production before the present one",
+    throw core::UsageError(name, "no version was in production before the current one",
                            "choose one with: scaletrain models promote NAME VERSION");
   }
   const int previous = stack[stack.size() - 2];

@@ -7,8 +7,8 @@
 
 namespace scaletrain::launcher {
 
-// `data` is report_data()'s. Texts of runs are data of a script that shows them as text; the page's
-// Content-Security-Policy refuses every request.
+// `data` is report_data()'s. Texts of a run are embedded as JSON data, and a script inserts them as
+// plain text, never as HTML; the page's Content-Security-Policy refuses every request.
 std::string report_page(const RunJson& data);
 
 }  // namespace scaletrain::launcher

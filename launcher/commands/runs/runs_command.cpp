@@ -63,7 +63,7 @@ void find_runs(const fs::path& folder, int levels, std::vector<fs::path>& found)
 std::vector<ListedRun> list_runs(const RunsArguments& arguments) {
   std::error_code absent;
   if (!fs::is_directory(arguments.folder, absent)) {
-    throw core::UsageError(arguments.folder, "is no folder", "name a folder that holds runs");
+    throw core::UsageError(arguments.folder, "is not a folder", "name a folder that holds runs");
   }
   std::vector<KeyCondition> conditions;
   for (const std::string& text : arguments.conditions) conditions.emplace_back(text);

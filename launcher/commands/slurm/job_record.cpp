@@ -55,7 +55,7 @@ JobRecord read_job_record(const std::filesystem::path& run) {
   }
   // It becomes an argument of Slurm's programs.
   if (record.job.empty() || record.job.find_first_not_of("0123456789_") != std::string::npos) {
-    throw core::UsageError(file.string(), "names no job", kRemedy);
+    throw core::UsageError(file.string(), "has no job number", kRemedy);
   }
   return record;
 }
@@ -68,7 +68,7 @@ std::string state_in_slurm(const std::filesystem::path& run) {
     // The only error that concerns the job: Slurm has forgotten it.
     if (end.error.find("Invalid job id") != std::string::npos) return "";
     throw core::UsageError("squeue", end.trouble(),
-                           "whether the run's job still runs is not known: try again");
+                           "the state of the run's job is unknown: try again");
   }
   const std::string state = end.output.substr(0, end.output.find('\n'));
   return std::find(kEnded.begin(), kEnded.end(), state) == kEnded.end() ? state : "";

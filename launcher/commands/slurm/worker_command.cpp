@@ -19,7 +19,7 @@ int run_task(const LaunchOptions& options) {
   const std::optional<SlurmStep> step = slurm_step();
   if (!step) {
     throw core::UsageError(
-        "worker", "is one task of Slurm's, and srun has not started it",
+        "worker", "runs as one task of a Slurm step, and srun has not started it",
         "srun scaletrain worker RECIPE, or without Slurm: scaletrain launch RECIPE");
   }
   RunRequest request = run_to_launch(options);

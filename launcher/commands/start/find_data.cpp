@@ -51,7 +51,7 @@ GivenData look_at(const std::string& text) {
 FoundData find_data(const std::string& given_text) {
   if (core::is_url(given_text)) {
     throw core::UsageError("--data", fmt::format("{} is remote", core::shown_path(given_text)),
-                           "give data of this machine, and put the address into the recipe then");
+                           "name data on this machine, and put the URL into the recipe afterwards");
   }
   const GivenData given = look_at(given_text);
   for (const DataKind& kind : kKinds) {
@@ -63,10 +63,11 @@ FoundData find_data(const std::string& given_text) {
   }
   std::error_code ignored;
   const bool exists = fs::exists(given.path, ignored);
-  throw core::UsageError("--data",
-                         fmt::format("{}: {}", core::printable(given_text),
-                                     exists ? "is no training data that is known" : "is not there"),
-                         kRemedy);
+  throw core::UsageError(
+      "--data",
+      fmt::format("{}: {}", core::printable(given_text),
+                  exists ? "is not training data in a known format" : "does not exist"),
+      kRemedy);
 }
 
 }  // namespace scaletrain::launcher

@@ -222,7 +222,7 @@ FoundData fill_shards(const GivenData& given) {
     shards = shards_of(found.train["shards"].get<std::string>());
   }
   if (shards.empty()) {
-    throw core::DataError(given.text, "names no shard", "check the pattern or the braces");
+    throw core::DataError(given.text, "matches no shard", "check the pattern or the braces");
   }
   const bool is_train = given.is_folder ? found.train["shards"] != Json(given.text)
                                         : given.path.filename().string().starts_with("train");

@@ -32,7 +32,7 @@ const recipe::Row& row_of(const FoundData& found, const std::string& wish) {
     return *row;
   }
   throw core::UsageError(
-      "--model", fmt::format("\"{}\" is no model for {}", name, is_text ? "text" : "images"),
+      "--model", fmt::format("\"{}\" is not a model for {}", name, is_text ? "text" : "images"),
       fmt::format("use one of: {}", fmt::join(fitting, ", ")));
 }
 

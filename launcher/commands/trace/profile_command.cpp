@@ -50,7 +50,7 @@ void print_traces(const ProfileArguments& arguments, const TracesBefore& before)
 
 void request_profile(const ProfileArguments& arguments) {
   if (!is_running(arguments.run)) {
-    throw core::UsageError(arguments.run, "no run is going on in it",
+    throw core::UsageError(arguments.run, "no run is running in this folder",
                            "name a running run's folder, or trace a new run with "
                            "--set profile.steps=N");
   }

@@ -43,7 +43,7 @@ std::vector<fs::path> trace_files(const TraceArguments& arguments) {
     }
     const std::vector<fs::path> found = observe::newest_traces(path);
     if (found.empty()) {
-      throw core::UsageError(path, "there is no trace in it",
+      throw core::UsageError(path, "has no trace",
                              fmt::format("make one with scaletrain profile {}", path));
     }
     files.insert(files.end(), found.begin(), found.end());

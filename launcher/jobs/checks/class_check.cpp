@@ -75,8 +75,9 @@ format::ClassNames classes_of_shards(const std::vector<std::string>& shards) {
       first = std::move(found);
       continue;
     }
-    throw core::DataError(found.owner, "has other classes than " + first.owner,
-                          "a label means one class in a set: take sets of the same classes");
+    throw core::DataError(
+        found.owner, "has other classes than " + first.owner,
+        "labels must have the same meaning in all parts of a set: use parts with the same classes");
   }
   return first;
 }
@@ -132,7 +133,8 @@ void check_class_count(const recipe::Recipe& recipe) {
   }
   if (theirs < ours) {
     core::warn(
-        "/model/num_classes: {} are more than the {} classes of {}: the others are never seen",
+        "/model/num_classes: {} are more than the {} classes of {}: the other classes have no "
+        "samples",
         ours, theirs, classes->owner);
   }
 }

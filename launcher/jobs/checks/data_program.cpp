@@ -68,9 +68,8 @@ core::ExitStatus wait_for(const core::Process& process, const DataQuestion& ques
     pollfd watched{process.pidfd(), POLLIN, 0};
     poll(&watched, 1, kLookMs);
     if (!is_asked_to_stop()) continue;
-    throw core::StoppedError(
-        core::shown_path(question.place),
-        fmt::format("was asked to stop while {} were looked at", question.what));
+    throw core::StoppedError(core::shown_path(question.place),
+                             fmt::format("was stopped while {} were checked", question.what));
   }
   return *process.ended();
 }

@@ -55,8 +55,8 @@ void warn_of_shared_files(const recipe::Data& data) {
       return trained.contains(file);
     });
     if (shared == files.end()) continue;
-    core::warn("/data/{}: {} is in /data/train too: what is measured there was trained on", name,
-               core::shown_path(*shared));
+    core::warn("/data/{}: {} is in /data/train too: its metrics are measured on training data",
+               name, core::shown_path(*shared));
   }
 }
 
@@ -94,9 +94,9 @@ void refuse_program_as_recipe(const std::string& path) {
                                  : core::find_program(path).has_value();
   if (exists && !is_program) return;
   throw core::UsageError(
-      path, is_program ? "is a program, and the word is read as a recipe" : "is no file",
+      path, is_program ? "is a program, but a recipe is expected here" : "is not a file",
       fmt::format(
-          "a program stands after --: scaletrain launch -- {} ARGS...",
+          "put -- before a program: scaletrain launch -- {} ARGS...",
           core::shell_word(is_program && exists && path.find('/') == std::string::npos ? "./" + path
                                                                                        : path)));
 }
@@ -106,8 +106,8 @@ void warn_of_patience(const recipe::Recipe& recipe, std::chrono::milliseconds ha
   if (limit_s == 0 || recipe.storage.give_up_after_s < limit_s) return;
   if (recipe::find_shard(recipe.data, core::is_url) == nullptr) return;
   core::warn(
-      "/storage/give_up_after_s: {} s are not reached: --hang-timeout ends the run after {} s "
-      "without a beat; make one shorter or the other longer",
+      "/storage/give_up_after_s: {} s have no effect: --hang-timeout ends the run after {} s "
+      "without progress; lower the first or raise the second",
       recipe.storage.give_up_after_s, limit_s);
 }
 

@@ -59,8 +59,8 @@ std::optional<std::filesystem::path> fetch_from_mirror(const recipe::Recipe& rec
 std::string recipe_in_mirror(const std::string& place) {
   const nlohmann::json found = ask(place, {"--with-recipe"});
   if (found.at("recipe").is_null()) {
-    throw core::CheckpointError(core::shown_path(place), "there is no checkpoint in it",
-                                "name what /checkpoint/mirror of the run's recipe names");
+    throw core::CheckpointError(core::shown_path(place), "has no checkpoint",
+                                "use the value of /checkpoint/mirror in the run's recipe");
   }
   return found.at("recipe");
 }

@@ -22,14 +22,14 @@ void refuse_past_end(const fs::path& checkpoint, const recipe::Recipe& recipe) {
                                nlohmann::json::parse(recipe::to_json(recipe)), checkpoint.string());
   } catch (const core::CheckpointError& error) {
     throw core::UsageError(error.place(), error.found(),
-                           "let the recipe's steps or epochs reach that far at least");
+                           "set steps or epochs of the recipe to this length or more");
   }
 }
 
 void refuse_untrained(const fs::path& checkpoint) {
   if (format::read_state(checkpoint).global_batch > 0) return;
   throw core::UsageError(checkpoint.string(),
-                         "holds imported weights and no training to go on with",
+                         "has imported weights and no training state to resume",
                          R"(start a run from them: "weights" in /model of its recipe)");
 }
 

@@ -79,7 +79,7 @@ struct ResumePoint {
 // Resolves the PATH of --resume.
 ResumePoint resume_point(const std::string& path) {
   if (core::is_url(path)) {
-    throw core::UsageError("--resume", fmt::format("{} is no path", core::shown_path(path)),
+    throw core::UsageError("--resume", fmt::format("{} is not a path", core::shown_path(path)),
                            "name it in /checkpoint/mirror of the recipe, and give --resume auto");
   }
   fs::path given = fs::absolute(path).lexically_normal();
@@ -180,8 +180,8 @@ void check_allowed_keys(const std::vector<std::string>& allow, const recipe::Rec
     if (std::find(known.begin(), known.end(), plain) != known.end()) continue;
     const std::string near = core::nearest(plain, known);
     throw core::UsageError("--allow",
-                           fmt::format("\"{}\" is no key of a recipe", core::printable(key)),
-                           near.empty() ? "scaletrain recipe reference names all of them"
+                           fmt::format("\"{}\" is not a key of a recipe", core::printable(key)),
+                           near.empty() ? "scaletrain recipe reference lists all keys"
                                         : fmt::format("did you mean \"{}\"?", near));
   }
 }
@@ -219,7 +219,7 @@ bool check_differences(const recipe::Recipe& stored, const recipe::Recipe& recip
   }
   if (!differing.empty()) {
     throw core::UsageError(where, "the recipe differs from the run that is continued: " + differing,
-                           fmt::format("if that is meant, give {}", fmt::join(flags, " ")));
+                           fmt::format("if the change is intended, add {}", fmt::join(flags, " ")));
   }
   return other_length;
 }

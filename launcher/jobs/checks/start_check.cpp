@@ -55,8 +55,9 @@ void check_named(const RunRequest& request, const fs::path& output) {
   if (!holds_run(output) || format::find_checkpoint(output, ignore) == named) return;
   throw core::UsageError(
       named.string(),
-      fmt::format("is not the newest checkpoint of {}, where the run would go on", output.string()),
-      "two histories would mix there: give this run another folder: --set "
+      fmt::format("is not the newest checkpoint of {}, where the run would continue",
+                  output.string()),
+      "two histories would be mixed in that folder: use another one: --set "
       "output=FOLDER");
 }
 
@@ -80,7 +81,7 @@ bool check_start(const RunRequest& request) {
 fs::path named_checkpoint(const fs::path& path) {
   const auto warn = [](const std::string& text) { core::warn("{}", text); };
   if (auto named = format::find_checkpoint(path, warn)) return *named;
-  throw core::CheckpointError(path.string(), "holds no checkpoint",
+  throw core::CheckpointError(path.string(), "has no checkpoint",
                               "name a run's folder, one of its checkpoints, or latest");
 }
 

@@ -65,7 +65,8 @@ void check_first_tokens(const std::string& path, const format::ByteReader& file,
   if (wrong == tokens.end()) return;
   throw core::DataError(
       fmt::format("{}: byte {}", path, run.offset + (wrong - tokens.begin()) * run.token_bytes),
-      fmt::format("token {}, and the model has {} (/model/vocab_size)", *wrong, vocab_size),
+      fmt::format("token {} is beyond the model's vocabulary of {} (/model/vocab_size)", *wrong,
+                  vocab_size),
       "tokenize with the model's tokenizer, or check /data/token_bytes");
 }
 
@@ -152,9 +153,9 @@ void check_tokens(const recipe::Recipe& recipe, int ranks) {
     const auto theirs = check_token_set(*source, fmt::format("/data/{}", name), needs, 1);
     if (!ours || !theirs || *ours == *theirs) continue;
     throw core::DataError(source->tokens.front(),
-                          fmt::format("is of the tokenizer {}, and /data/train of {}",
+                          fmt::format("was tokenized with {}, and /data/train with {}",
                                       core::printable(*theirs), core::printable(*ours)),
-                          "tokenize all sets by one tokenizer");
+                          "tokenize all sets with the same tokenizer");
   }
 }
 

@@ -20,7 +20,7 @@ std::string find_worker(const std::string& flag) {
     return std::filesystem::absolute(*path).lexically_normal();
   }
   throw core::UsageError("--worker",
-                         fmt::format("\"{}\" is no executable file", core::printable(flag)),
+                         fmt::format("\"{}\" is not an executable file", core::printable(flag)),
                          "name a worker program");
 }
 
@@ -42,7 +42,7 @@ std::string worker_of_flag(const char* command, const std::string& flag) {
   const std::string path = flag.empty() ? core::program_beside_us("scaletrain-worker") : flag;
   if (const std::optional<std::string> found = core::find_program(path)) return *found;
   throw core::UsageError(command,
-                         fmt::format("\"{}\" is no executable file", core::printable(path)),
+                         fmt::format("\"{}\" is not an executable file", core::printable(path)),
                          "build it: ninja -C build/release scaletrain-worker");
 }
 

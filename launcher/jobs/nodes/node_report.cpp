@@ -17,9 +17,9 @@ Report node_report(const Job& job, const GroupEnd& end, const std::vector<Worker
     report.outcome = Outcome::kSucceeded;
   } else if (end.stop_signal != 0 || !end.trouble.empty()) {
     report.signal = end.stop_signal;
-    report.reason = end.stop_signal != 0
-                        ? fmt::format("its launcher heard {}", core::signal_name(end.stop_signal))
-                        : end.trouble;
+    report.reason = end.stop_signal != 0 ? fmt::format("its launcher received {}",
+                                                       core::signal_name(end.stop_signal))
+                                         : end.trouble;
     report.status = job.ending.stopped(end);
   }
   return report;

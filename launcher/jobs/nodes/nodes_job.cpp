@@ -119,7 +119,7 @@ std::optional<int> NodesJob::run_round(const Session::View& view) {
               view.state.nodes);
   }
   if (last_.nodes > 0 && (last_.handed_over || last_.nodes != view.state.nodes)) {
-    core::log("the job goes on with {}; this is node {}", core::counted(view.state.nodes, "node"),
+    core::log("the job continues with {}; this is node {}", core::counted(view.state.nodes, "node"),
               *view.rank);
   }
   enter_round(view);

@@ -64,7 +64,7 @@ class AsyncFile::Impl {
     ranges_.erase(found);
     if (range.ends_at >= 0) {
       throw StorageError(path_.string(), fmt::format("ends at byte {}", range.ends_at),
-                         "something else has cut it: leave its folder to this job");
+                         "another program truncated it: give this job its own folder");
     }
     if (range.error != 0) throw_disk_fault(path_, range.writes ? "write" : "read", range.error);
   }

@@ -189,7 +189,7 @@ bool Lease::beat() {
   if (!seen.empty() && seen != written_) return false;
   std::error_code unknown;
   if (!std::filesystem::exists(file_, unknown) && !unknown) {
-    warn("{}: was removed while its job runs: it is written anew", file_.string());
+    warn("{}: was removed while its job runs: it is written again", file_.string());
     std::filesystem::create_directories(file_.parent_path(), unknown);
   }
   try {

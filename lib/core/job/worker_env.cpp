@@ -64,7 +64,8 @@ void write_verdict(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return warn("the verdict was not written: {}", errno_text(errno));
+    if (written <= 0)
+      return warn("the cause of the failure was not written: {}", errno_text(errno));
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -87,8 +88,9 @@ WorkerEnv read_worker_env() {
   if (env.world_size > 1) {
     check_host("MASTER_ADDR", env.master_addr);
     if (env.master_port == 0) {
-      throw UsageError("MASTER_PORT", "is 0, and several ranks need one port to meet at",
-                       "give all ranks the same port from 1 to 65535, 29500");
+      throw UsageError("MASTER_PORT",
+                       "is 0, and several ranks need the same port for the rendezvous",
+                       "give all ranks the same port from 1 to 65535, such as 29500");
     }
   }
   env.restart_count = integer("TORCHELASTIC_RESTART_COUNT", 0, kMaxInt, 0);

@@ -36,7 +36,7 @@ struct WorkerEnv {
   std::string replicas;            // SCALETRAIN_REPLICAS (lib/replica/peer.h)
   std::optional<int> secret_fd;    // SCALETRAIN_SECRET_FD: a file in memory with the job's secret
   double grace_s = 0;              // SCALETRAIN_GRACE: from a stop to a kill; 0: not known
-  std::string resume_command;      // SCALETRAIN_RESUME: what a person types to go on
+  std::string resume_command;      // SCALETRAIN_RESUME: the command that resumes the run
   int attempt = 0;                 // SCALETRAIN_ATTEMPT: number of the attempt in the run's folder
 };
 
@@ -54,7 +54,8 @@ std::map<std::string, std::string> worker_variables(const WorkerEnv& env);
 
 // Message of a rank that has lost rank 0's hub (lib/dist/hub/hub.h). The launcher looks for this in
 // what is written below, and knows that rank 0 is to blame.
-inline constexpr std::string_view kRank0WasLost = "rank 0, where the replicas meet, was lost";
+inline constexpr std::string_view kRank0WasLost =
+    "rank 0, which coordinates the replicas, was lost";
 
 // Writes torchrun's error-file JSON to env.verdict_fd, which no full disk keeps from the launcher,
 // and to env.error_file, with `exit_code`, `step` (-1: none) and `time` (Unix seconds with a

@@ -66,9 +66,8 @@ void check_experts(int experts, int readers, int shards) {
   if (experts == 1 || (readers % experts == 0 && experts % shards == 0)) return;
   throw RecipeError(
       "/parallel/expert",
-      fmt::format("{} ranks cannot hold the experts together, of {} that train on other samples{}",
-                  experts, readers,
-                  shards > 1 ? fmt::format(" in replicas of \"shard\": {}", shards) : ""),
+      fmt::format("an expert-parallel size of {} does not fit {} data-parallel ranks{}", experts,
+                  readers, shards > 1 ? fmt::format(" in replicas of \"shard\": {}", shards) : ""),
       fmt::format("use one of: {}", numbers_that_fit(readers, shards)));
 }
 

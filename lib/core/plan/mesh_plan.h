@@ -3,17 +3,18 @@
 //
 // Rank = (((pipe x replicas + replica) x shards + shard) x contexts + context) x tensors + tensor.
 //
-// A data coordinate (data-parallel rank) combines the replica and shard axes. Ranks with the same
-// data coordinate train on the same samples, each with another part of the model or, along the
-// context axis, with other tokens. This header has numbers only, so the launcher can plan with it.
+// A rank's data-parallel rank (dp_rank) combines its places on the replica and shard axes. Ranks
+// with the same dp_rank train on the same samples, each with another part of the model or, along
+// the context axis, with other tokens. This header has numbers only, so the launcher can plan with
+// it.
 //
-// Expert parallelism adds no axis: a number of neighbouring data coordinates hold the experts of a
-// mixture together. Ranks at other places of the pipeline, tensor and context axes form expert
-// groups of their own.
+// Expert parallelism adds no axis: neighbouring data-parallel ranks divide the experts of a mixture
+// among themselves. Ranks at other places of the pipeline, tensor and context axes form other
+// expert groups.
 //
-// A copy of the model is a block of neighbouring data coordinates: those that share the experts, or
-// without experts those of a sharding group. With the other axes it is one of the decoupled
-// replicas; without experts these are the replicas along kReplica.
+// A model copy is a block of neighbouring data-parallel ranks: an expert-parallel group, or without
+// experts a sharding group. With decoupled replicas each model copy, with its ranks along the other
+// axes, is one replica; without experts these are the replicas along kReplica.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ inline constexpr std::size_t kAxes = 5;
 // Returns the axis's name in a recipe: "pipeline", "replica", "shard", "context", "tensor".
 const char* axis_name(Axis axis);
 
-// The axes of the data coordinate.
+// Axes that a data-parallel rank combines.
 inline constexpr std::initializer_list<Axis> kDataAxes = {Axis::kReplica, Axis::kShard};
 // Axes along which ranks hold the same part of the model and train it on different tokens.
 inline constexpr std::initializer_list<Axis> kGradientAxes = {Axis::kReplica, Axis::kShard,
@@ -50,7 +51,7 @@ struct MeshSizes {
   int shard = 1;
   int context = 1;
   int tensor = 1;
-  int expert = 1;  // number of data coordinates that share the experts
+  int expert = 1;  // number of data-parallel ranks that share the experts
 };
 
 class MeshPlan {
@@ -63,18 +64,18 @@ class MeshPlan {
   int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
   // Returns the product of the sizes of `axes`.
   int size(std::initializer_list<Axis> axes) const;
-  // Number of data coordinates: different batches in a micro-step.
+  // Data-parallel size (dp_size): the number of different batches in a micro-step.
   int readers() const { return size(kDataAxes); }
   // Expert-parallel size: a multiple of the size along kShard, or 1.
   int experts() const { return experts_; }
-  // Number of data coordinates in a copy of the model.
+  // Number of data-parallel ranks of a model copy.
   int readers_of_copy() const { return experts_ > 1 ? experts_ : size(Axis::kShard); }
   // Number of copies of the model that train on different samples.
   int model_copies() const { return readers() / readers_of_copy(); }
 
   // Returns the coordinate of `rank` along an axis, from 0.
   int coordinate(int rank, Axis axis) const;
-  // Returns the data coordinate of `rank`, from 0 to readers() - 1.
+  // Returns the data-parallel rank (dp_rank) of `rank`, from 0 to readers() - 1.
   int reader(int rank) const;
 
   // Returns the ranks that differ from `rank` only along these axes, including itself, in ascending

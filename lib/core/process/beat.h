@@ -76,7 +76,7 @@ struct BeatState {
 };
 
 struct BeatCollective {
-  std::string kind, name;  // "all-reduce", "vote"
+  std::string kind, name;  // "all-reduce", "step consensus"
   std::int64_t step = 0;
 };
 

@@ -14,7 +14,7 @@ void check_host(const std::string& place, const std::string& host) {
     return one > ' ' && one != 0x7f && one != '[' && one != ']' && one != '/';
   });
   if (is_usable && !host.empty()) return;
-  throw UsageError(place, fmt::format("\"{}\" is no host name or address", printable(host)),
+  throw UsageError(place, fmt::format("\"{}\" is not a host name or address", printable(host)),
                    "give a name or an address, IPv6 without brackets: node-1, 10.0.0.1 or fd00::1");
 }
 

@@ -82,7 +82,7 @@ std::optional<PlantedDelay> parse_delay(std::string_view fault) {
         parse_number<std::int64_t>(fault.substr(std::min(equals + 1, fault.size())));
     if (!first || *first < 1 || has_rank != rank.has_value() || !milliseconds ||
         *milliseconds < 0) {
-      throw UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is no delay", fault),
+      throw UsageError("SCALETRAIN_FAULT", fmt::format("\"{}\" is not a delay", fault),
                        "use KIND@NUMBER=MILLISECONDS or KIND@NUMBER,RANK=MILLISECONDS; "
                        "lib/core/process/planted_delay.h lists the kinds");
     }

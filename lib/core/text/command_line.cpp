@@ -130,7 +130,7 @@ void refuse_missing_command(const CLI::App& app) {
     refuse_command_of(*command, place, rest.front(), {});
   }
   if (command->get_require_subcommand_min() == 0) return;
-  throw UsageError(place, "which of its commands is not said",
+  throw UsageError(place, "a command is missing",
                    fmt::format("use one of: {}", fmt::join(known, ", ")));
 }
 

@@ -65,8 +65,7 @@ class Decoder {
 // True if `file` is a JPEG that a lenient decoder accepts although libjpeg warns of it.
 bool decodes_leniently(std::string_view file, DecodeOptions options);
 
-// A picture is shrunk during decoding only as far as it stays this many times larger than in the
-// view.
+// A picture that is decoded at a reduced size stays at least this many times larger than the view.
 inline constexpr std::int64_t kReserve = 2;
 
 // Decoders of single formats, with the same errors. decode_png() uses libpng; Decoder falls back to

@@ -18,7 +18,8 @@ std::optional<LabelProblem> set_row(std::span<const std::int64_t> labels,
                                     std::span<std::uint8_t> flags) {
   if (labels.size() != flags.size() || !format::is_zeros_and_ones(labels)) {
     return LabelProblem{
-        fmt::format("is no list of {} zeros and ones, as /data/label_format says", flags.size()),
+        fmt::format("is not a list of {} zeros and ones, as /data/label_format requires",
+                    flags.size()),
         R"(correct the label or /model/num_classes; "label_format": )"
         R"("class_numbers" reads lists of classes)"};
   }

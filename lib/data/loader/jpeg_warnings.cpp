@@ -18,7 +18,7 @@ JpegWarnings::~JpegWarnings() {
 void JpegWarnings::add(const std::string& place, const std::string& warning) {
   const std::lock_guard lock(mutex_);
   if (!places_.insert(core::xxh3_64(place)).second || places_.size() > kNamedPictures) return;
-  core::warn("{}: {}; it is used all the same{}", place, warning,
+  core::warn("{}: {}; it is used anyway{}", place, warning,
              places_.size() == kNamedPictures ? ", and more of them are only counted" : "");
 }
 

@@ -27,7 +27,7 @@ std::int64_t single_label(const Dataset& dataset, std::int64_t shard, std::int64
   const std::int64_t label = dataset.label(shard, sample);
   if (label >= 0) return label;
   throw core::DataError(dataset.label_place(shard, dataset.read(shard, sample)),
-                        "is a list of classes, in a source that is to be balanced by class",
+                        "is a list of classes, and its source is balanced by class",
                         R"(leave out "balanced")");
 }
 

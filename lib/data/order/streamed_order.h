@@ -59,7 +59,8 @@ class StreamedOrder : public Order {
 
   // Returns the shards that `lane` needs from its next block after `position` of `epoch` on, in
   // order: two groups of each source. Looks up no size: returns {} while another thread looks one
-  // up, or if earlier sizes are not known yet. Sources with an order of their own are left out.
+  // up, or if earlier sizes are not known yet. Sources that are not streamed (balanced ones) are
+  // left out.
   std::vector<std::int64_t> upcoming(std::int64_t lane, std::int64_t epoch,
                                      std::int64_t position) const;
 

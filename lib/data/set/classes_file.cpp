@@ -74,7 +74,8 @@ std::vector<std::string> shared_classes(const std::vector<std::string>& shards,
     } else if (classes != found) {
       throw core::DataError(shown_classes_file(shard),
                             "has other classes than " + shown_classes_file(first),
-                            "a label means one class in a set: take sets of the same classes");
+                            "labels must have the same meaning in all parts of a set: use parts "
+                            "with the same classes");
     }
   }
   return classes;

@@ -35,7 +35,7 @@ std::vector<std::string> list_images(const std::string& folder, LeftAlone& left_
   }
   if (files.empty()) {
     throw core::DataError(
-        folder, "no .jpg, .jpeg, .png, .webp or .rgb8 in it",
+        folder, "has no .jpg, .jpeg, .png, .webp or .rgb8 file",
         std::string(kLayout) + "; scaletrain data pack makes PNGs of .bmp, .gif, .tif and .tiff");
   }
   return files;
@@ -55,7 +55,7 @@ class FolderDataset : public Dataset {
       classes_.push_back(entry.name);
       size_ += static_cast<std::int64_t>(files_.back().size());
     }
-    if (classes_.empty()) throw core::DataError(path_, "no class folder in it", kLayout);
+    if (classes_.empty()) throw core::DataError(path_, "has no class folder", kLayout);
   }
 
   std::int64_t size() const override { return size_; }

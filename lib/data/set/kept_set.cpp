@@ -52,8 +52,8 @@ bool KeptSet::take_room(const RawSample& sample) const {
   used_bytes_ -= bytes;
   if (!is_full_.exchange(true)) {
     core::warn(
-        "the cache in memory is full: of the samples that did not fit into its max_bytes, {}, each "
-        "is read again whenever it comes",
+        "the cache in memory is full (max_bytes {}): samples that do not fit are read again each "
+        "time",
         max_bytes_);
   }
   return false;

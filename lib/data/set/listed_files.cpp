@@ -73,7 +73,7 @@ std::vector<std::string> images_below(const std::string& folder) {
   }
   if (found.empty()) {
     throw core::DataError(core::printable(folder),
-                          "no .jpg, .jpeg, .png, .webp or .rgb8 in it or below",
+                          "has no .jpg, .jpeg, .png, .webp or .rgb8 file, also in its sub-folders",
                           "name images or a folder of images");
   }
   std::sort(found.begin(), found.end());

@@ -26,7 +26,7 @@ std::shared_ptr<const Dataset> open_class_folders(const std::string& path, bool 
   LeftAlone left_alone;
   std::shared_ptr<const Dataset> dataset = open_folder(path, &left_alone);
   if (warns && !left_alone.empty()) {
-    core::warn("{}: no images, left alone: {}", path, shown_files(left_alone));
+    core::warn("{}: these files are not images and are ignored: {}", path, shown_files(left_alone));
   }
   return dataset;
 }

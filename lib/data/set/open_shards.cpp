@@ -23,7 +23,7 @@ std::shared_ptr<const storage::Object> OpenShards::get(std::int64_t shard,
   if (object->identity() != identity) {
     throw core::DataError(core::shown_path(paths_[i]),
                           "is not the file that was indexed: its size or time changed",
-                          "start again, and leave shards alone while they are read");
+                          "start again, and do not change shards while they are read");
   }
   const std::lock_guard lock(mutex_);
   if (open_[i]) return open_[i];

@@ -34,7 +34,7 @@ QuarantineLists::QuarantineLists(const std::vector<std::string>& paths,
     }
   }
   if (shards + samples > 0) {
-    core::warn("{} and {} more are in quarantine.json and left out", core::counted(shards, "shard"),
+    core::warn("{} and {} more are excluded by quarantine.json", core::counted(shards, "shard"),
                core::counted(samples, "sample"));
   }
 }

@@ -151,7 +151,7 @@ class ShardDataset : public Dataset {
     shard.known = count;
     shard.digest = digest_of(number);
     if (shard.digest_before >= 0 && shard.digest_before != shard.digest) {
-      core::warn("not bit for bit as the run it continues: {} holds other samples", shard.place);
+      core::warn("the resumed run is not bit for bit equal: {} holds other samples", shard.place);
     }
     shard.is_open = true;
   }
@@ -242,10 +242,9 @@ class ShardDataset : public Dataset {
   }
 
   [[noreturn]] static void fail_changed(const Shard& from, std::int64_t begin) {
-    throw core::DataError(fmt::format("{}: byte {}", from.place, begin),
-                          "is not the member that the index names",
-                          "the shard was changed: start again, and leave shards alone while they "
-                          "are read");
+    throw core::DataError(
+        fmt::format("{}: byte {}", from.place, begin), "is not the member that the index names",
+        "the shard was changed: start again, and do not change shards while they are read");
   }
 
   [[noreturn]] void fail_empty() const {

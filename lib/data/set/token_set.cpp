@@ -52,7 +52,7 @@ TokenSet::TokenSet(const std::vector<std::string>& paths, const TokenOptions& op
   }
   if (size() == 0) {
     throw core::DataError(paths.empty() ? "/data" : core::shown_path(paths.front()),
-                          fmt::format("not one window of {} tokens in {}", options.context + 1,
+                          fmt::format("there is no window of {} tokens in {}", options.context + 1,
                                       core::counted(std::ssize(paths), "file")),
                           "use a shorter context, or longer files");
   }
@@ -175,7 +175,7 @@ void TokenSet::check_tokens(std::int64_t file, std::int64_t offset, std::int64_t
   if (wrong == tokens.end()) return;
   throw core::DataError(
       fmt::format("{}: byte {}", name(file), offset + (wrong - tokens.begin()) * token_bytes),
-      fmt::format("token {}, and the model has {} (/model/vocab_size)", *wrong,
+      fmt::format("token {} is beyond the model's vocabulary of {} (/model/vocab_size)", *wrong,
                   options_.vocab_size),
       "tokenize with the model's tokenizer, or check /data/token_bytes");
 }

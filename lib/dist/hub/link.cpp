@@ -102,7 +102,7 @@ void HubLink::read(void* bytes, std::size_t count) {
 void HubLink::lose(const std::string& why) const {
   throw core::StoppedError(fmt::format("rank {}", rank_),
                            fmt::format("{}: {}", core::kRank0WasLost, why),
-                           "rank 0 says why in its own log; resume from the newest checkpoint");
+                           "the log of rank 0 has the cause; resume from the newest checkpoint");
 }
 
 }  // namespace scaletrain::dist

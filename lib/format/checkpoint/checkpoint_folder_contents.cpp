@@ -119,7 +119,7 @@ void check_optimizer(const fs::path& path, const StoredTensors& file, const Trai
     if (slash == std::string::npos || parameters.contains(tensor.name.substr(slash + 1))) continue;
     throw core::CheckpointError(
         path.string(),
-        fmt::format("the tensor {} is of no tensor of {}", quoted(tensor.name), kModelFile),
+        fmt::format("the tensor {} belongs to no tensor of {}", quoted(tensor.name), kModelFile),
         kOtherCheckpoint);
   }
 }

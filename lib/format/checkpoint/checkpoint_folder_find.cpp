@@ -75,7 +75,7 @@ CheckpointsAt checkpoints_at(const fs::path& path) {
       throw core::CheckpointError(
           path.string(),
           folder == path ? "there is no such checkpoint"
-                         : fmt::format("points to {}, which is not there", folder.string()),
+                         : fmt::format("points to {}, which does not exist", folder.string()),
           "name the run's folder to use its newest checkpoint");
     }
     return {true, {folder}};
@@ -110,8 +110,8 @@ std::optional<fs::path> find_checkpoint(const fs::path& path,
   if (found.folders.empty()) return std::nullopt;
   throw core::CheckpointError(
       path.string(),
-      fmt::format("has {} checkpoints, and none of them is whole", found.folders.size()),
-      "start afresh in another /output, or bring a checkpoint back from a copy");
+      fmt::format("has {} checkpoints, and none of them is complete", found.folders.size()),
+      "start a new run in another /output, or restore a checkpoint from a copy");
 }
 
 fs::path checkpoint_at(const fs::path& path) {
@@ -120,8 +120,7 @@ fs::path checkpoint_at(const fs::path& path) {
   if (found) return *found;
   std::error_code unknown;
   const bool is_there = fs::exists(path, unknown) || unknown;
-  throw core::CheckpointError(path.string(),
-                              is_there ? "there is no checkpoint in it" : "does not exist",
+  throw core::CheckpointError(path.string(), is_there ? "has no checkpoint" : "does not exist",
                               "name a run's folder, its checkpoints folder or one checkpoint");
 }
 

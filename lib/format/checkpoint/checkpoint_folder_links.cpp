@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBehind = "latest and best may be behind";
+constexpr const char* kBehind = "latest and best may name older checkpoints";
 
 // True if `link` is a folder that a copy program without links made of a checkpoint beside it.
 bool is_copied_link(const fs::path& link) {

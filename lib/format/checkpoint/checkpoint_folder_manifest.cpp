@@ -118,7 +118,7 @@ Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifestName;
   if (core::type_at(path) == fs::file_type::not_found) {
     throw core::CheckpointError(checkpoint.string(),
-                                "has no manifest.json: it is not a whole checkpoint",
+                                "has no manifest.json: it is not a complete checkpoint",
                                 kOtherCheckpoint);
   }
   Manifest manifest =
@@ -155,9 +155,9 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
   for (const auto& item : files.items()) {
     const std::string& name = item.key();
     if (!is_plain_name(name)) {
-      throw core::CheckpointError(path.string(),
-                                  fmt::format("names the file \"{}\"", core::printable(name)),
-                                  "a file of a checkpoint lies in its folder: do not use this one");
+      throw core::CheckpointError(
+          path.string(), fmt::format("names the file \"{}\"", core::printable(name)),
+          "the files of a checkpoint are in its folder: do not use this checkpoint");
     }
     JsonFields entry(item.value(), path.string(), fmt::format("{}/{}", files_pointer, name));
     const Sum kind = entry.has(kSha256Key) ? Sum::kSha256 : Sum::kXxh3;

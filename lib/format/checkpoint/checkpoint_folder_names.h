@@ -19,7 +19,7 @@ inline constexpr const char* kOldSuffix = ".old";
 
 // Advice in errors about a damaged or inconsistent checkpoint.
 inline constexpr const char* kOtherCheckpoint =
-    "use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 // Returns the last name of a path, also for "runs/a/" and ".".
 std::string name_of(const std::filesystem::path& path);

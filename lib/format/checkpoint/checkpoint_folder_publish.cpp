@@ -58,7 +58,7 @@ void read_back_bytes(const fs::path& folder, const Manifest& manifest,
         fmt::format("is read back with {} bytes and the sum {}, and {} bytes with the sum {} were "
                     "written",
                     found.bytes, found.sum, entry.bytes, entry.sum),
-        "look at the disk and its log, or choose another /output");
+        "check the disk and the kernel's log, or choose another /output");
   }
 }
 
@@ -79,8 +79,8 @@ void read_back_tensors(const fs::path& folder, const Manifest& manifest,
         error.place(),
         fmt::format("is the first checkpoint of this start and cannot be read back: {}",
                     error.found()),
-        "it is not kept, and the checkpoints from before are: train with another optimizer or "
-        "layout, and report this recipe");
+        "it was removed, and earlier checkpoints are kept: train with another optimizer or layout, "
+        "and report this recipe");
   }
 }
 

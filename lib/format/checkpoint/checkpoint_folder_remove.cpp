@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kStays = "it stays, and is removed when that is possible";
+constexpr const char* kStays = "it is kept, and removed later if possible";
 
 // A process writes one checkpoint at a time and removes afterwards. Temporary folders with its own
 // number are therefore stale too: from a failed attempt, or from another process that had the
@@ -55,8 +55,8 @@ bool is_whole(const fs::path& checkpoint, core::Housekeeping& housekeeping) {
       return false;
     }
     throw core::StorageError(error.place(), error.found(),
-                             "the disk did not keep what was just written, so no earlier "
-                             "checkpoint was removed: check it, or choose another /output");
+                             "the disk lost data that was just written, so no earlier checkpoint "
+                             "was removed: check the disk, or choose another /output");
   }
 }
 

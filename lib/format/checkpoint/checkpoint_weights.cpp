@@ -97,7 +97,7 @@ fs::path weights_file(const fs::path& checkpoint, std::string_view name) {
   const std::vector<double> decays = decays_in(checkpoint);
   const bool has_others = decay_of(name) && !decays.empty();
   throw core::CheckpointError(
-      checkpoint.string(), fmt::format("has no {} of the weights", core::printable(name)),
+      checkpoint.string(), fmt::format("has no {} weights", core::printable(name)),
       has_others ? fmt::format("use one of: ema:{}", fmt::join(decays, ", ema:"))
                  : fmt::format("use its model, or a checkpoint of a run whose recipe has an {}",
                                name == "swa" ? "swa" : "ema"));

@@ -52,7 +52,8 @@ std::vector<std::int64_t> integers(JsonFields& fields, const char* key, const st
   }
   if (is_sound) return result;
   throw core::CheckpointError(fmt::format("{}/{}", place, key),
-                              "is no list of whole numbers from 0 to 2^63 - 1", kOtherCheckpoint);
+                              "is not a list of whole numbers from 0 to 2^63 - 1",
+                              kOtherCheckpoint);
 }
 
 StoredPiece parse_piece(const nlohmann::json& json, const std::string& place,
@@ -86,7 +87,7 @@ CutTensor parse_tensor(const nlohmann::json& json, const std::string& place,
   fields.done();
   const std::string pieces_pointer = fmt::format("{}/{}", pointer, kPiecesKey);
   if (!pieces.is_array()) {
-    throw core::CheckpointError(fmt::format("{}: {}", place, pieces_pointer), "is no list",
+    throw core::CheckpointError(fmt::format("{}: {}", place, pieces_pointer), "is not a list",
                                 kOtherCheckpoint);
   }
   tensor.pieces.reserve(pieces.size());

@@ -42,19 +42,19 @@ struct TrainState {
   int random_version = 1;        // core::kRandomVersion; default for old writers
   double trained_s = 0;          // wall time of training so far
   double seen_s = 0;             // value of trained_s up to which intervals in minutes were checked
-  std::string best_by = "top1";  // the measure that chooses the best
+  std::string best_by = "top1";  // measure that selects the best checkpoint
   double best_metric = -1;       // value of the best checkpoint, -1: none yet
   std::int64_t best_step = -1;
   std::vector<RankedStep> best_steps;  // the checkpoints kept by metric, the best first
   bool validation_due = false;         // validation of this step was interrupted
   std::string stopping_by = {};        // measure for early stopping; "": none yet
-  double stopping_best = 0;            // the best validation by it so far
+  double stopping_best = 0;            // best value of this measure so far
   std::int64_t stopping_step = -1;     // the last validation that was compared with it
-  std::int64_t no_better = 0;          // validations in a row that were no better
+  std::int64_t no_better = 0;          // consecutive validations without improvement
   std::string plateau_by = {};         // measure for the plateau schedule; "": none yet
-  double plateau_best = 0;             // the best validation by it so far
+  double plateau_best = 0;             // best value of this measure so far
   std::int64_t plateau_step = -1;      // the last validation that was compared with it
-  std::int64_t plateau_bad = 0;        // validations in a row that were no better
+  std::int64_t plateau_bad = 0;        // consecutive validations without improvement
   std::int64_t plateau_cooldown = 0;   // validations still to ignore
   std::int64_t plateau_drops = 0;      // reductions of the learning rate so far
   // Of /anomaly: the last steps, from which the bound of the next ones is computed; the number of

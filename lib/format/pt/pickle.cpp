@@ -45,7 +45,7 @@ class PickleMachine {
     pickle_.values[kTrue].integer = 1;
     while (!stopped_) step();
     if (position_ != pickle_.bytes.size()) {
-      refuse("goes on behind its end at byte {}", position_);
+      refuse("has data after its end at byte {}", position_);
     }
     return std::move(pickle_);
   }
@@ -71,7 +71,7 @@ class PickleMachine {
   std::size_t skip(std::uint64_t bytes) {
     if (bytes > pickle_.bytes.size() - position_) {
       const std::uint64_t missing = bytes - (pickle_.bytes.size() - position_);
-      refuse("is cut off: the opcode at byte {} needs {} {} more", at_, missing,
+      refuse("is truncated: the opcode at byte {} needs {} {} more", at_, missing,
              missing == 1 ? "byte" : "bytes");
     }
     const std::size_t begin = position_;
@@ -81,7 +81,7 @@ class PickleMachine {
 
   std::string_view take_line() {
     const std::size_t end = pickle_.bytes.find('\n', position_);
-    if (end == std::string::npos) refuse("is cut off in the name at byte {}", at_);
+    if (end == std::string::npos) refuse("is truncated in the name at byte {}", at_);
     const std::string_view line =
         std::string_view(pickle_.bytes).substr(position_, end - position_);
     position_ = end + 1;
@@ -108,7 +108,7 @@ class PickleMachine {
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   PickleId top() const {
-    if (stack_.size() <= floor()) refuse("takes a value that is not there at byte {}", at_);
+    if (stack_.size() <= floor()) refuse("uses a missing value at byte {}", at_);
     return stack_.back();
   }
 
@@ -120,7 +120,7 @@ class PickleMachine {
 
   // Returns the values after the last mark and removes the mark.
   std::vector<PickleId> pop_mark() {
-    if (marks_.empty()) refuse("takes a mark that is not there at byte {}", at_);
+    if (marks_.empty()) refuse("uses a missing mark at byte {}", at_);
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     std::vector<PickleId> items(begin, stack_.end());
     stack_.erase(begin, stack_.end());
@@ -179,7 +179,7 @@ class PickleMachine {
 
   std::string text_of(PickleId id) const {
     const PickleValue& value = pickle_.at(id);
-    if (value.kind != PickleKind::kText) refuse("has a name that is no text at byte {}", at_);
+    if (value.kind != PickleKind::kText) refuse("has a name that is not a text at byte {}", at_);
     return std::string(pickle_.text(value));
   }
 
@@ -187,14 +187,15 @@ class PickleMachine {
 
   void get(std::uint64_t number) {
     const auto found = memo_.find(number);
-    if (found == memo_.end()) refuse("recalls value {} before it is kept at byte {}", number, at_);
+    if (found == memo_.end()) refuse("reads value {} before it is stored at byte {}", number, at_);
     stack_.push_back(found->second);
   }
 
   void extend(const std::vector<PickleId>& items, PickleKind kind) {
     PickleValue& container = pickle_.values[top()];
     if (container.kind != kind) {
-      refuse("adds to what is no {} at byte {}", kind == PickleKind::kDict ? "dict" : "list", at_);
+      refuse("adds to a value that is not a {} at byte {}",
+             kind == PickleKind::kDict ? "dict" : "list", at_);
     }
     if (kind == PickleKind::kDict && items.size() % 2 != 0) {
       refuse("has a key without a value at byte {}", at_);
@@ -208,7 +209,7 @@ class PickleMachine {
     const PickleGlobal* const global = pickle_.at(function).global;
     if (pickle_.at(function).kind != PickleKind::kGlobal ||
         pickle_.at(arguments).kind != PickleKind::kTuple) {
-      refuse("calls what is no name at byte {}", at_);
+      refuse("calls a value that is not a name at byte {}", at_);
     }
     const std::vector<PickleId>& items = pickle_.at(arguments).items;
     const auto is = [&](std::size_t index, PickleKind kind) {

@@ -56,7 +56,7 @@ PtFile::PtFile(const std::filesystem::path& path) : place_(path.string()), file_
   }
   if (!is_zip(first)) {
     core::refuse_placeholder_file<core::CheckpointError>(place_);
-    throw core::CheckpointError(place_, "is no file of torch.save", kZipRemedy);
+    throw core::CheckpointError(place_, "is not a file of torch.save", kZipRemedy);
   }
   entries_ = read_zip_directory(file_, place_);
   std::sort(entries_.begin(), entries_.end(),

@@ -47,11 +47,10 @@ std::string model_key(const TopKeys& keys, const std::string& place) {
   if (keys.names.size() == 1) return keys.names.front();
   throw core::CheckpointError(
       place,
-      keys.names.empty()
-          ? "holds no tensor"
-          : core::printable(fmt::format("holds tensors below {}, and none of these is known "
-                                        "as a model's",
-                                        fmt::join(keys.names, ", "))),
+      keys.names.empty() ? "holds no tensor"
+                         : core::printable(fmt::format(
+                               "has tensors below {}, and none of these is a known key of a model",
+                               fmt::join(keys.names, ", "))),
       keys.names.empty() ? "name a file with the weights of a model" : "name the key to take");
 }
 

@@ -33,7 +33,7 @@ class PtTensorFinder {
     const auto twice =
         std::adjacent_find(tensors.begin(), tensors.end(),
                            [](const PtTensor& a, const PtTensor& b) { return a.name == b.name; });
-    if (twice != tensors.end()) refuse("tensor {} is there twice", shown(twice->name));
+    if (twice != tensors.end()) refuse("tensor {} occurs twice", shown(twice->name));
     check_expanded();
     return std::move(result_);
   }
@@ -157,7 +157,7 @@ class PtTensorFinder {
 
   void take_dtype(PtTensor& tensor, const PickleValue& dtype, const std::string& name) const {
     if (dtype.global->kind != PickleGlobalKind::kDtype || dtype.global->dtype.empty()) {
-      refuse("tensor {} has the dtype {}, which is not read", name, dtype.global->name);
+      refuse("tensor {} has the dtype {}, which is not supported", name, dtype.global->name);
     }
     tensor.dtype = dtype.global->dtype;
   }
@@ -171,7 +171,7 @@ class PtTensorFinder {
     for (const PickleId id : tuple.items) {
       const PickleValue& number = pickle_.at(id);
       if (number.kind != PickleKind::kInteger || number.integer < 0) {
-        refuse("tensor {} has a size or stride at byte {} that is no whole number from 0", name,
+        refuse("tensor {} has a size or stride at byte {} that is not a whole number from 0", name,
                number.at);
       }
       numbers.push_back(number.integer);
@@ -194,7 +194,7 @@ class PtTensorFinder {
         pickle_.at(tuple.items[1]).global->kind == PickleGlobalKind::kStorage &&
         is(2, PickleKind::kText) && is(3, PickleKind::kText) && is(4, PickleKind::kInteger);
     if (!is_sound) {
-      refuse("tensor {}: what is stored at byte {} is no storage", name, persistent.at);
+      refuse("tensor {}: the value at byte {} is not a storage", name, persistent.at);
     }
     const PickleGlobal& type = *pickle_.at(tuple.items[1]).global;
     if (type.dtype.empty() != is_retyped) {

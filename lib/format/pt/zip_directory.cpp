@@ -87,7 +87,7 @@ class ZipDirectoryReader {
     const std::int64_t end_begin = file_.bytes() - kEndBytes;
     const std::string end = end_begin < 0 ? "" : bytes_at(end_begin, kEndBytes);
     if (!end.starts_with(kEndMark) || ZipFields(end).number(20, 2) != 0) {
-      refuse("does not end as a zip archive does: it is cut off or was added to");
+      refuse("does not end as a zip archive does: it is truncated or has data appended");
     }
     const ZipFields fields(end);
     if (fields.number(4, 2) != 0 || fields.number(6, 2) != 0) refuse("is a part of an archive");
@@ -142,13 +142,13 @@ class ZipDirectoryReader {
   // Reads the entry at the start of `rest` and removes it from `rest`.
   Found read_entry(std::string_view& rest) const {
     if (rest.size() < kCentralBytes || !rest.starts_with(kCentralMark)) {
-      refuse("has a directory that breaks off after {} bytes",
+      refuse("has a directory that is truncated after {} bytes",
              static_cast<std::size_t>(directory_bytes_) - rest.size());
     }
     const ZipFields fields(rest);
     const std::uint64_t name_bytes = fields.number(28, 2), extra_bytes = fields.number(30, 2);
     const std::uint64_t all = kCentralBytes + name_bytes + extra_bytes + fields.number(32, 2);
-    if (all > rest.size()) refuse("has a directory that breaks off in an entry");
+    if (all > rest.size()) refuse("has a directory that is truncated in an entry");
     Found found;
     found.entry.name = rest.substr(kCentralBytes, name_bytes);
     const std::string name = shown(found.entry.name);
@@ -188,7 +188,7 @@ class ZipDirectoryReader {
     for (std::uint64_t* const number : numbers) {
       if (*number != kIn64) continue;
       if (!wide || wide->size() < sizeof(std::uint64_t)) {
-        refuse("entry {} does not say its size or place", name);
+        refuse("entry {} has no size or position", name);
       }
       *number = ZipFields(*wide).number(0, sizeof(std::uint64_t));
       wide->remove_prefix(sizeof(std::uint64_t));
@@ -206,7 +206,7 @@ class ZipDirectoryReader {
     for (Found& each : found) {
       ZipEntry& entry = each.entry;
       const std::string name = shown(entry.name);
-      if (each.header < position) refuse("entry {} lies over another", name);
+      if (each.header < position) refuse("entry {} overlaps another", name);
       entry.begin = begin_of(each);
       if (entry.bytes > directory_begin_ - entry.begin) {
         refuse("entry {} is not within the file", name);
@@ -215,7 +215,7 @@ class ZipDirectoryReader {
       entries.push_back(std::move(entry));
     }
     for (const ZipEntry& entry : entries) {
-      if (!names.insert(entry.name).second) refuse("entry {} is there twice", shown(entry.name));
+      if (!names.insert(entry.name).second) refuse("entry {} occurs twice", shown(entry.name));
     }
     return entries;
   }

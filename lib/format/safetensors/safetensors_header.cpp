@@ -46,7 +46,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
   bool key(std::string& key) override {
     if (where_ == Where::kTop && key == "__metadata__") {
-      if (has_metadata_) return fail("__metadata__ is there twice");
+      if (has_metadata_) return fail("__metadata__ occurs twice");
       has_metadata_ = true;
     }
     if (where_ == Where::kMetadata && header_.metadata.count(key) != 0) {
@@ -180,7 +180,7 @@ std::string sort_by_name(std::vector<TensorInfo>& tensors) {
       std::adjacent_find(tensors.begin(), tensors.end(),
                          [](const TensorInfo& a, const TensorInfo& b) { return a.name == b.name; });
   return twice == tensors.end() ? ""
-                                : fmt::format("tensor {} is there twice", in_quotes(twice->name));
+                                : fmt::format("tensor {} occurs twice", in_quotes(twice->name));
 }
 
 // Every byte of the data belongs to exactly one tensor.

@@ -56,7 +56,7 @@ std::vector<std::string> problems_of(const TarGroup& group) {
   std::int64_t images = 0;
   for (const TarField& field : group.fields) {
     if (!seen.insert(field.extension).second) {
-      problems.push_back(fmt::format(".{} is there twice", shown_name(field.extension)));
+      problems.push_back(fmt::format(".{} occurs twice", shown_name(field.extension)));
     }
     images += is_image_extension(field.extension) ? 1 : 0;
   }

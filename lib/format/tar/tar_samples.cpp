@@ -59,8 +59,8 @@ class Grouping {
     if (is_excluded_) return;
     std::string extension = core::lower_case(parts.extension);
     if (std::find(extensions_.begin(), extensions_.end(), extension) != extensions_.end()) {
-      throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), "is there twice",
-                            "names in a shard must differ: write it again");
+      throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), "occurs twice",
+                            "names in a shard must be unique: write the shard again");
     }
     if (extension == rule_.field && !rule_.of_folder()) {
       read_label(member);
@@ -103,7 +103,7 @@ class Grouping {
     const auto label = rule_.class_of(sample_.key);
     if (!label) {
       throw core::DataError(
-          sample_place(name_, sample_.key), "its folder is no class",
+          sample_place(name_, sample_.key), "its folder is not a class",
           fmt::format("with data.label \"folder\" keys are CLASS/NAME; classes.json beside the "
                       "shards, or data.train, names the classes: {}",
                       shown_classes(rule_.classes)));

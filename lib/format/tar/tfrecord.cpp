@@ -63,7 +63,7 @@ class Message {
         field.bytes = take(sizeof(std::uint32_t));
         return true;
       default:
-        throw std::invalid_argument("it is no protocol buffers message");
+        throw std::invalid_argument("it is not a protocol buffers message");
     }
   }
 

@@ -34,7 +34,7 @@ TokenCard read_card(std::string_view text, const std::string& place) {
   };
   if (const std::int64_t version = fields.integer("version"); version != kTokenCardVersion) {
     refuse("version", fmt::format("is {}", version),
-           fmt::format("version {} is read here", kTokenCardVersion));
+           fmt::format("this program reads version {}", kTokenCardVersion));
   }
   TokenCard card;
   card.tokenizer = fields.text("tokenizer");

@@ -35,8 +35,9 @@ void TokenCards::add(const std::string& file, std::int64_t tokens, bool has_mask
   const std::string place = core::shown_path(file), card_name = core::base_name(*path);
   const TokenCard::File* const entry = card.find(core::base_name(file));
   if (entry == nullptr) {
-    throw core::DataError(place, fmt::format("is not among the files of {} beside it", card_name),
-                          "it is of another set: take it away, or tokenize again (--overwrite)");
+    throw core::DataError(
+        place, fmt::format("is not listed in {} beside it", card_name),
+        "it belongs to another set: move it away, or tokenize again (--overwrite)");
   }
   if (entry->tokens != tokens) {
     throw core::DataError(
@@ -44,9 +45,9 @@ void TokenCards::add(const std::string& file, std::int64_t tokens, bool has_mask
         "one of them is not of this set: use another copy, or tokenize again");
   }
   if (entry->without_loss > 0 && !has_mask) {
-    throw core::DataError(
-        place, fmt::format("has no mask beside it, and has one in {}", card_name),
-        "use another copy with its .mask files, or tokenize again: all tokens would carry a loss");
+    throw core::DataError(place, fmt::format("has no mask beside it, and has one in {}", card_name),
+                          "use another copy with its .mask files, or tokenize again: without the "
+                          "mask all tokens have a loss");
   }
   if (first_path_.empty()) {
     first_path_ = *path;
@@ -59,7 +60,7 @@ void TokenCards::add(const std::string& file, std::int64_t tokens, bool has_mask
                           fmt::format("is of the tokenizer {} with {} tokens, and {} of {} with {}",
                                       core::printable(card.tokenizer), card.vocab_size, first_file_,
                                       core::printable(first.tokenizer), first.vocab_size),
-                          "tokenize all files of a set by one tokenizer");
+                          "tokenize all files of a set with the same tokenizer");
   }
   text_bytes_known_ = text_bytes_known_ && entry->text_bytes && !has_mask;
   text_bytes_ += entry->text_bytes.value_or(0);

@@ -54,7 +54,7 @@ void check_mask(const std::string& name, std::int64_t file_bytes, std::int64_t t
                       '\0');
     if (file_bytes > 0) read(0, std::as_writable_bytes(std::span(start)));
     core::refuse_placeholder(name, start);
-    fail_mask(name, 0, "is no mask of tokens", remedy);
+    fail_mask(name, 0, "is not a token mask", remedy);
   }
   std::int64_t count = 0;
   std::memcpy(&count, header.data() + kMaskMagic.size(), sizeof(count));

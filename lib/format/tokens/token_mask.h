@@ -37,10 +37,9 @@ void read_mask(std::int64_t first, std::span<std::uint8_t> out, const ReadAt& re
 bool any_target(std::span<const TokenRun> runs, std::int64_t context, const ReadAt& read);
 
 // Error text and advice for a set whose masks leave no target at all.
-inline constexpr const char* kNoTargets =
-    "no token carries a loss: the masks leave out all of them";
+inline constexpr const char* kNoTargets = "no token has a loss: the masks exclude all of them";
 inline constexpr const char* kNoTargetsRemedy =
-    "tokenize again, with the text that is to be learned in --text-field, or delete the .mask "
+    "tokenize again, with the text to train on in --text-field, or delete the .mask "
     "files "
     "and the card: all tokens count then";
 

@@ -51,7 +51,7 @@ TokenRun find_in_bin(const std::string& name, std::int64_t file_bytes, std::int6
     if (header[0] != kind.magic) continue;
     if (header[1] != kind.version) {
       fail_tokens(name, 4, fmt::format("version {} of the header", header[1]),
-                  fmt::format("version {} is read here", kind.version));
+                  fmt::format("this program reads version {}", kind.version));
     }
     const std::int64_t bytes = header[2] * kind.token_bytes;
     if (kBinHeaderBytes + bytes != file_bytes) {

@@ -41,7 +41,7 @@ OwnedTensor cast_tensor(OwnedTensor tensor, std::string_view dtype) {
     if (std::isfinite(rounded[i]) || !std::isfinite(values[i])) continue;
     throw core::CheckpointError(
         core::printable(tensor.name),
-        fmt::format("has the value {:.4g}, which {} does not reach", values[i], dtype),
+        fmt::format("has the value {:.4g}, which is outside the range of {}", values[i], dtype),
         "use fp32 or bf16");
   }
   return tensor;

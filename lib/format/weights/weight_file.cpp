@@ -71,7 +71,7 @@ std::unique_ptr<WeightFile> open_weight_file(const std::filesystem::path& path,
   if (!part.empty()) {
     throw core::CheckpointError(
         path.string(),
-        fmt::format("is no file of torch.save, and has no part \"{}\"", core::printable(part)),
+        fmt::format("is not a file of torch.save, and has no part \"{}\"", core::printable(part)),
         "leave the part out");
   }
   return std::make_unique<SafetensorsWeights>(path);

@@ -63,7 +63,8 @@ bool is_name_file(const std::filesystem::path& path) {
 // since conversion programs do not update them.
 void read_index(const std::filesystem::path& index, WeightFiles& found) {
   constexpr std::int64_t kMaxBytes = 32'000'000;
-  constexpr const char* kRemedy = "bring all files of the model into one folder, as they came";
+  constexpr const char* kRemedy =
+      "put all files of the model into one folder, with their original names";
   const std::string text = core::read_file(index, kMaxBytes, core::ExitCode::kData);
   const nlohmann::json json = parse_object(text, index.string());
   const auto map = json.find("weight_map");
@@ -77,7 +78,7 @@ void read_index(const std::filesystem::path& index, WeightFiles& found) {
         name.find('\0') != std::string::npos) {
       throw core::CheckpointError(
           index.string(),
-          fmt::format("says that \"{}\" is in {}, which is no file beside it",
+          fmt::format("says that \"{}\" is in {}, which does not exist beside it",
                       core::printable(tensor), file.dump()),
           kRemedy);
     }
@@ -132,7 +133,7 @@ WeightFiles find_weight_files(const std::filesystem::path& path,
   const auto type = core::type_at(path);
   const bool is_absent = type == std::filesystem::file_type::not_found;
   if (is_absent && !has_tensors(path)) {  // a checkpoint may store it in shards
-    throw core::CheckpointError(path.string(), "is not there", "check the path of the weights");
+    throw core::CheckpointError(path.string(), "does not exist", "check the path of the weights");
   }
   if (type != std::filesystem::file_type::directory && !is_name_file(path)) {
     take_file(path, found);

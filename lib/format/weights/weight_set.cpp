@@ -12,7 +12,8 @@
 namespace scaletrain::format {
 namespace {
 
-constexpr const char* kWholeModel = "bring all files of the model into one folder, as they came";
+constexpr const char* kWholeModel =
+    "put all files of the model into one folder, with their original names";
 
 bool is_before(const WeightTensor& a, const WeightTensor& b) { return a.name < b.name; }
 

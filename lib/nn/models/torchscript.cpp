@@ -157,9 +157,8 @@ void check_shapes(TorchScript& model, const std::string& file, const recipe::Mod
         file,
         fmt::format("for images [{}] logits [{}, {}] are expected, and {}", fmt::join(input, ", "),
                     batch, classes, found),
-        "a traced model has the size of its example's batch in it where the code asks for a size "
-        "as "
-        "a number: use torch.jit.script, or -1; /model/num_classes, /model/in_channels and "
+        "a traced model may be fixed to the batch size of its example: use torch.jit.script, or -1 "
+        "in reshapes; /model/num_classes, /model/in_channels and "
         "/data/image_size must fit");
   }
   model.train(true);

@@ -48,10 +48,10 @@ TraceJson read_trace(std::istream& stream, const std::string& name,
   try {
     header = TraceJson::parse(stream, read);
   } catch (const TraceJson::exception& error) {
-    throw core::DataError(name, fmt::format("is no trace: {}", error.what()), kTraceRemedy);
+    throw core::DataError(name, fmt::format("is not a trace: {}", error.what()), kTraceRemedy);
   }
   if (!header.is_object() || !header.contains("traceEvents")) {
-    throw core::DataError(name, "is no trace: it has no \"traceEvents\"", kTraceRemedy);
+    throw core::DataError(name, "is not a trace: it has no \"traceEvents\"", kTraceRemedy);
   }
   header.erase("traceEvents");
   return header;

@@ -21,7 +21,7 @@ struct Slot {
   std::string name;  // the parameter's name
   std::int64_t begin = 0, elements = 0;
   std::int64_t rows = 0;    // first dimension of a matrix, the others are its columns; 0: a vector
-  units::Shard shard = {};  // of the parameter, without a tensor
+  units::Shard shard = {};  // shard description of the parameter, without a tensor
 
   bool is_matrix() const { return rows > 0; }
   std::int64_t columns() const { return elements / rows; }

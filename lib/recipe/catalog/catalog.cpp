@@ -117,8 +117,9 @@ std::string fault_of(const Rule& rule, const Row& row) {
 
 // Returns why `row` cannot be a model; "" if it can.
 std::string fault_of(const Row& row) {
-  if (!is_identifier(row.name)) return "is no name of letters, digits and _";
-  if (find_task(row.task) == nullptr) return fmt::format("learns {}, which is no task", row.task);
+  if (!is_identifier(row.name)) return "is not a name of letters, digits and _";
+  if (find_task(row.task) == nullptr)
+    return fmt::format("has the task {}, which does not exist", row.task);
   for (std::size_t i = 0; i < row.options.size(); ++i) {
     const Option& option = row.options[i];
     const auto same = [&](const Option& other) { return other.key == option.key; };
@@ -152,7 +153,7 @@ CatalogPtr catalog_with(const std::vector<Row>& rows) {
   Catalog catalog = *built_in_catalog();
   for (const Row& row : rows) {
     std::string fault = fault_of(row);
-    if (catalog.models.find(row.name) != nullptr) fault = "is there already";
+    if (catalog.models.find(row.name) != nullptr) fault = "exists already";
     if (!fault.empty()) {
       throw core::UsageError(fmt::format("model {}", row.name), fault, "change its row");
     }

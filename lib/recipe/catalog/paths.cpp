@@ -26,9 +26,10 @@ class Path : public Type {
     const std::string* const text = read_text(node, pointer, *this, problems);
     if (text == nullptr) return;
     if (core::is_url(*text)) {
-      return problems.add(node, pointer,
-                          in_quotes(core::shown_path(*text)) + " is remote, which this cannot be",
-                          "use " + phrase());
+      return problems.add(
+          node, pointer,
+          in_quotes(core::shown_path(*text)) + " is remote, and a local path is needed here",
+          "use " + phrase());
     }
     value_ = absolute_path(*text);
   }
@@ -64,7 +65,7 @@ class FolderOrBucket : public Type {
   static std::string fault_of(std::string_view text) {
     constexpr std::string_view kS3 = "s3://";
     if (!core::is_url(text)) return "";
-    if (!text.starts_with(kS3)) return " is no place that this can write to";
+    if (!text.starts_with(kS3)) return " cannot be written to";
     if (text.size() == kS3.size() || text[kS3.size()] == '/') return " names no bucket";
     return core::holds_secret(text) ? " carries a secret, which would be stored with the run" : "";
   }

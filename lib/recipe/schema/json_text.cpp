@@ -74,7 +74,7 @@ class TreeBuilder {
     auto& members = std::get<Node::Object>(open_.back()->value);
     const auto [member, is_new] = members.try_emplace(name);
     if (!is_new) {
-      return refuse(fmt::format("{} stands twice in one object, first on line {}", in_quotes(name),
+      return refuse(fmt::format("{} occurs twice in one object, first on line {}", in_quotes(name),
                                 member->second.key_line),
                     "keep one of them");
     }

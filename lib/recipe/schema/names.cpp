@@ -45,7 +45,7 @@ class Names : public Type {
                           "use " + phrase());
     }
     if (std::find(value_.begin(), value_.end(), *name) != value_.end()) {
-      return problems.add(node, pointer, in_quotes(*name) + " is there twice", "name it once");
+      return problems.add(node, pointer, in_quotes(*name) + " occurs twice", "name it once");
     }
     value_.push_back(*name);
   }

@@ -44,7 +44,8 @@ class CadenceOrAuto : public Type {
     value_.automatic = word != nullptr;
     if (word == nullptr) return every_->read(node, pointer, problems);
     if (*word == kByCost) return;
-    problems.add(node, pointer, in_quotes(*word) + " is no length of training", "use " + phrase());
+    problems.add(node, pointer, in_quotes(*word) + " is not a length of training",
+                 "use " + phrase());
   }
   Json write() const override { return value_.automatic ? Json(kByCost) : every_->write(); }
   Json schema() const override { return {{"anyOf", {every_->schema(), {{"const", kByCost}}}}}; }
@@ -164,7 +165,7 @@ void check_mirror(const std::string& mirror, const std::string& output, const No
   };
   if (!lies_in(mirror, output) && !lies_in(output, mirror)) return;
   problems.add(written_at(tree, {"checkpoint", "mirror"}), "/checkpoint/mirror",
-               fmt::format("{} and the run's own folder, {}, lie in each other", in_quotes(mirror),
+               fmt::format("{} and the run's own folder, {}, contain each other", in_quotes(mirror),
                            in_quotes(output)),
                "use a folder on another disk, or s3://BUCKET/PREFIX");
 }

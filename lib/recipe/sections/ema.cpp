@@ -25,7 +25,7 @@ void check(const std::optional<Ema>& ema, const Optimizer& optimizer, const Node
            Problems& problems) {
   if (!ema || !is_mean_of_weights(optimizer)) return;
   problems.add(written_at(tree, {"ema"}), "/ema",
-               fmt::format("{} evaluates and saves a mean of the weights already", optimizer.name),
+               fmt::format("{} evaluates and saves averaged weights already", optimizer.name),
                "leave it out");
 }
 

@@ -28,7 +28,7 @@ inline constexpr std::array kTrackers{
     LogChoice{"mlperf", "Log of MLPerf Training, with lines \":::MLLOG\"."},
 };
 
-// Values of log.events; lib/track/events/event.h makes them of the journal.
+// Values of log.events; lib/track/events/event.h derives events from the journal.
 inline constexpr std::array kEvents{
     LogChoice{"start", "The job has started."},
     LogChoice{"checkpoint", "A checkpoint was saved."},

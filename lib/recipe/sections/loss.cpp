@@ -45,7 +45,7 @@ void check(const Loss& loss, const TaskRow& task, std::int64_t classes, const No
     problems.add(
         place, "/loss/class_weights",
         fmt::format("has {} numbers, and the model {} classes", loss.class_weights.size(), classes),
-        "write one number a class");
+        "write one number for each class");
   } else if (std::all_of(loss.class_weights.begin(), loss.class_weights.end(),
                          [](double weight) { return weight == 0; })) {
     problems.add(place, "/loss/class_weights", "is 0 for every class", "leave it out");

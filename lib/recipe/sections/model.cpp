@@ -107,11 +107,12 @@ bool needs_two_samples(const Model& model, std::int64_t image_size) {
 void check_batch_norm(const Model& model, std::int64_t per_device, std::int64_t image_size,
                       const Node& tree, Problems& problems) {
   if (per_device != 1 || !needs_two_samples(model, image_size)) return;
-  problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
-               fmt::format("is 1, of which BatchNorm cannot compute a deviation in images of {}",
-                           image_size),
-               "use 2 or more, with a smaller /batch/accumulate for the same global batch, or "
-               "\"norm\": \"group\" in /model");
+  problems.add(
+      written_at(tree, {"batch", "per_device"}), "/batch/per_device",
+      fmt::format("is 1, which leaves BatchNorm one value for each channel with images of {}",
+                  image_size),
+      "use 2 or more, with a smaller /batch/accumulate for the same global batch, or "
+      "\"norm\": \"group\" in /model");
 }
 
 }  // namespace scaletrain::recipe

@@ -29,14 +29,15 @@ void check(const Precision& precision, const Optimizer& optimizer, const std::op
   if (precision.name != "bf16_pure") return;
   if (optimizer.name == "schedule_free_adamw") {
     problems.add(written_at(tree, {"precision"}), "/precision",
-                 fmt::format("{} keeps fp32 weights in its state, which bf16_pure is to save",
+                 fmt::format("{} keeps fp32 weights in its state, which bf16_pure is to avoid",
                              optimizer.name),
                  "use bf16, or another optimizer");
   }
   if (sam) {
-    problems.add(written_at(tree, {"sam"}), "/sam",
-                 "moves weights by less than bf16 can show, and bf16_pure has no others",
-                 "leave it out, or use bf16");
+    problems.add(
+        written_at(tree, {"sam"}), "/sam",
+        "perturbs weights by less than bf16 can represent, and bf16_pure has no fp32 weights",
+        "leave it out, or use bf16");
   }
 }
 

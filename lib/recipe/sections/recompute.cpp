@@ -39,7 +39,7 @@ void check(const std::optional<Recompute>& recompute, const Model& model, const 
            Problems& problems) {
   if (!recompute || recompute->is_none() || units_of(model) != 1) return;
   problems.add(written_at(tree, {"recompute"}), "/recompute",
-               fmt::format("{} is one unit, and backward needs all of it at once", model.name),
+               fmt::format("{} has one unit, and backward needs all of it at once", model.name),
                "leave it out");
 }
 

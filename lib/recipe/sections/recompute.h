@@ -14,7 +14,7 @@ namespace scaletrain::recipe {
 // Exactly one member is set.
 struct Recompute {
   std::optional<std::string> units;   // "none", "all"
-  std::optional<std::int64_t> every;  // the first of every so many units
+  std::optional<std::int64_t> every;  // recomputes the first of every `every` units
   std::vector<std::string> match;     // name patterns (lib/core/text/glob.h)
   // Memory limit of activations in megabytes; as few units as possible are recomputed
   // (lib/engine/recompute_budget.h).

@@ -52,7 +52,7 @@ void check(const Schedule& schedule, const Node& tree, Problems& problems) {
   }
   if (schedule.decay.name == "one_cycle" && schedule.warmup) {
     problems.add(written_at(tree, {"schedule", "warmup"}), "/schedule/warmup",
-                 "one_cycle has a rise of its own", R"(leave it out, and set "rise_share")");
+                 "one_cycle has its own warmup", R"(leave it out, and set "rise_share")");
   }
 }
 

@@ -47,11 +47,10 @@ void check(const std::optional<Swa>& swa, bool has_ema, const Optimizer& optimiz
            const Node& tree, Problems& problems) {
   if (!swa) return;
   if (is_mean_of_weights(optimizer)) {
-    refuse(tree,
-           fmt::format("{} evaluates and saves a mean of the weights already", optimizer.name),
+    refuse(tree, fmt::format("{} evaluates and saves averaged weights already", optimizer.name),
            "leave it out", problems);
   } else if (has_ema) {
-    refuse(tree, "is a mean of the weights, and so is /ema", "leave one of them out", problems);
+    refuse(tree, "averages the weights, and so does /ema", "leave one of them out", problems);
   }
 }
 
@@ -59,8 +58,8 @@ void check(const std::optional<Swa>& swa, const Model& model, const Node& tree,
            Problems& problems) {
   if (!swa || !uses_batch_norm(model)) return;
   refuse(tree,
-         fmt::format("the mean of {}'s weights would need BatchNorm statistics of its own, which "
-                     "nobody takes",
+         fmt::format("averaged weights of {} would need their own BatchNorm statistics, which are "
+                     "not computed",
                      model.name),
          model.options.contains("norm") ? R"(use "norm": "group" in /model, or /ema)"
                                         : "use /ema, or a model without BatchNorm",

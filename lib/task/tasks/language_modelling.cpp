@@ -127,7 +127,7 @@ class LanguageModelling : public Task {
           core::shown_path(file),
           fmt::format("is of the tokenizer {}, and another set of {}",
                       core::printable(*set.tokenizer()), core::printable(*tokenizer_)),
-          "tokenize all sets by one tokenizer");
+          "tokenize all sets with the same tokenizer");
     }
     if (!tokenizer_) tokenizer_ = set.tokenizer();
   }
@@ -138,7 +138,7 @@ class LanguageModelling : public Task {
           core::shown_path(file),
           fmt::format("has documents that end with token {}, and another set with {}",
                       *set.end_of_text(), *end_of_text_),
-          "tokenize all sets by one tokenizer");
+          "tokenize all sets with the same tokenizer");
     }
     end_of_text_ = set.end_of_text();
   }

@@ -1,7 +1,7 @@
 // Delivery of JSON Lines files to one sink, which is offered again what it could not take.
 //
-// The files are the spool: a sink that must be tried again delays only its own delivery. Counts may
-// be read from any thread; use everything else from one thread.
+// The files are the buffer: retries of a sink delay only its own delivery. Counts may be read from
+// any thread; use everything else from one thread.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,8 @@ class Delivery {
  protected:
   enum class Outcome { kDone, kFailed, kAgain };
 
-  // Adds a file. If the first one became shorter, all are delivered anew to a new sink.
+  // Adds a file. If the first one became shorter, all files are delivered again, from the
+  // beginning, to a new sink.
   void add_source(std::unique_ptr<Source> source);
 
   // Calls `work`; an error is a warning, once.
@@ -76,7 +77,7 @@ class Delivery {
   DeliveryOptions options_;
   std::vector<std::unique_ptr<Source>> sources_;
   core::SteadyTime not_before_{};
-  int failures_ = 0;  // in a row
+  int failures_ = 0;  // consecutive failures
   bool has_warned_ = false;
   bool is_ending_ = false;
   bool is_drained_ = false;  // by the last pump()

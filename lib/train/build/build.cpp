@@ -130,7 +130,8 @@ std::unique_ptr<local_sgd::Replicas> make_replicas(Run& run, const core::WorkerE
                                   *run.mesh);
 }
 
-// How many data coordinates a checkpoint has buffers of; its mesh is pipeline, replica, shard, ...
+// Number of data-parallel ranks whose buffers a checkpoint has; its mesh is pipeline, replica,
+// shard, ...
 std::int64_t readers_of(const format::TrainState& state) {
   return state.mesh.size() < 3 ? state.world_size : state.mesh[1] * state.mesh[2];
 }

@@ -56,11 +56,11 @@ Names choose(Run& run, std::int64_t budget_mb) {
       run.group->broadcast_text(fmt::format("{}", fmt::join(names, "\n")), 0, "recomputed units");
   if (run.group->rank() == 0) {
     const std::int64_t peak = engine::peak_bytes(costs, again);
-    core::log("recompute: {} of {} units run again{}{}: activations take {:.1f} of {} MB",
+    core::log("recompute: {} of {} units are recomputed{}{}: activations take {:.1f} of {} MB",
               names.size(), costs.size(), names.empty() ? "" : ", ", fmt::join(names, " "),
               static_cast<double>(peak) / kMegabyte, budget_mb);
     if (peak > budget) {
-      core::warn("/recompute/budget_mb: {} cannot be kept to; make /batch/per_device smaller",
+      core::warn("/recompute/budget_mb: {} is too small for this recipe; lower /batch/per_device",
                  budget_mb);
     }
   }

@@ -26,7 +26,7 @@ class Anomalies {
 
   // True if the step that was counted last asks for a rollback.
   bool rolls_back() const { return rolls_back_; }
-  // Restores weights and state of the newest checkpoint and goes on at the present step; false if
+  // Restores weights and state of the newest checkpoint and continues at the current step; false if
   // there is none, and only the step was left out. No step is queued. Collective.
   bool roll_back(Saves& saves);
 

@@ -17,9 +17,9 @@ namespace scaletrain::train {
 
 struct EvalResult {
   std::vector<recipe::Measured> measures;    // known measures, in the task's order
-  std::int64_t count = 0;                    // targets of all data coordinates
+  std::int64_t count = 0;                    // targets of all data-parallel ranks
   std::int64_t skipped = 0;                  // targets of bad samples
-  std::vector<data::BadSample> bad_samples;  // this rank's, where it counts samples
+  std::vector<data::BadSample> bad_samples;  // bad samples of this rank, if it counts samples
   // Stop reason agreed by all ranks; the other fields are invalid if it is set.
   core::StopReason stop = core::StopReason::kNone;
 };

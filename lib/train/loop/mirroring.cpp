@@ -85,12 +85,12 @@ void Mirroring::warn_of_failure(const core::Error& error) {
     throw core::Error(
         error.exit_code(), error.place(),
         fmt::format("{}, while {} was copied there", error.found(), what()),
-        fmt::format("{}{}\"on_failure\": \"continue\" in /checkpoint lets a run go on "
-                    "without copies",
-                    error.remedy(), error.remedy().empty() ? "" : "; "));
+        fmt::format(
+            "{}{}\"on_failure\": \"continue\" in /checkpoint lets a run continue without copies",
+            error.remedy(), error.remedy().empty() ? "" : "; "));
   }
   if (std::exchange(has_warned_, true)) return;
-  core::warn("{}: {}; training goes on without a copy of {} in {}, which is tried again",
+  core::warn("{}: {}; training continues without a copy of {} in {}, which is tried again",
              error.place(), error.found(), what(), place());
 }
 
@@ -108,8 +108,8 @@ void Mirroring::finish(std::optional<double> limit_s) {
                              "check it; the run's own folder has the checkpoint");
   }
   core::warn(
-      "{}: has no copy of the last checkpoint{}, which {} has; the run copies it when it "
-      "goes on",
+      "{}: has no copy of the last checkpoint{}, which {} has; the run copies it when it is "
+      "resumed",
       place(), is_done ? "" : " yet", run_.recipe.output);
 }
 

@@ -33,8 +33,8 @@ class Pictures {
   // Call with every prepared training batch; the first one of a run is written.
   void batch(const task::Example& example);
 
-  // Returns a watcher for evaluate() that collects the most confident mistakes anew. It does not
-  // wait for the device.
+  // Returns a watcher for evaluate() that starts a new collection of the most confident mistakes.
+  // It does not wait for the device.
   Watcher watcher();
   // Writes what the watcher collected in the evaluation of `split`; `step`: that of the model.
   void write_mistakes(const std::string& split, std::int64_t step);

@@ -275,7 +275,7 @@ void Reporter::keep_files() {
     std::error_code unknown;
     if (std::filesystem::exists(path, unknown) || unknown) continue;
     if (!write_file(path, text)) continue;
-    core::warn("{}: was removed while the run goes on: it is written again", path.string());
+    core::warn("{}: was removed during the run: it is written again", path.string());
   }
 }
 

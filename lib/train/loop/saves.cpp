@@ -185,7 +185,8 @@ void Saves::report() {
       reporter_.save_failed(error);
       if (run_.recipe.checkpoint.on_failure != "continue") throw;
       lost_ = std::current_exception();
-      core::warn("{}: {}; training goes on without that checkpoint", error.place(), error.found());
+      core::warn("{}: {}; training continues without that checkpoint", error.place(),
+                 error.found());
     }
   }
 }

@@ -61,9 +61,9 @@ class Saves {
   const std::shared_ptr<checkpoint::Writers> writers_;  // null: rank 0 writes all
   const std::unique_ptr<NodeCopies> copies_;            // peer checkpoints; null if none
   const std::unique_ptr<checkpoint::Saver> saver_;      // null on ranks that do not write
-  std::int64_t saved_step_;                             // whose checkpoint was begun or is there
-  bool has_warned_ = false;                             // about a stalled write
-  bool has_asked_ = false;                              // since the last one
+  std::int64_t saved_step_;          // newest step whose checkpoint was begun or exists
+  bool has_warned_ = false;          // about a stalled write
+  bool has_asked_ = false;           // since the last one
   core::SteadyTime begun_, looked_;  // time of the last save; of the last look for a user's request
   double interval_s_;                // interval in seconds with "auto"
   std::exception_ptr lost_;  // error of the newest save, if the run has continued without it

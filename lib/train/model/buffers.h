@@ -33,9 +33,9 @@ NamedTensors gather_ranks(dist::Group& group, const NamedTensors& own);
 // itself. Every rank of the group calls it.
 NamedTensors gather_of_replicas(dist::Group& group, const NamedTensors& own);
 
-// Restores the buffers of this rank's data coordinate from `checkpoint`, which was saved with as
-// many; without such buffers in it, all ranks get rank 0's. `weights`: "model", or the averaged
-// weights whose buffers they are. Rank 0 reads. Collective.
+// Restores the buffers of this rank's dp_rank from `checkpoint`, which was saved with as many;
+// without such buffers in it, all ranks get rank 0's. `weights`: "model", or the averaged weights
+// whose buffers they are. Rank 0 reads. Collective.
 void restore_ranks(const dist::Mesh& mesh, const NamedTensors& own,
                    const std::filesystem::path& checkpoint, std::string_view weights = "model");
 

@@ -25,9 +25,8 @@ void freeze_by_name(nn::Model& model, const std::vector<std::string>& patterns) 
 void freeze_all_but_head(const std::string& name, nn::Model& model) {
   const std::string head = model.weight_rules().head;
   if (head.empty()) {
-    throw core::RecipeError("/model/linear_probe",
-                            fmt::format("{} does not say what its head is", name),
-                            "name what is not trained by /model/freeze");
+    throw core::RecipeError("/model/linear_probe", fmt::format("{} does not define a head", name),
+                            "name the parameters to freeze in /model/freeze");
   }
   for (const auto& item : model.named_parameters()) {
     item.value().set_requires_grad(item.key().starts_with(head + "."));

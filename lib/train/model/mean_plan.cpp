@@ -65,8 +65,8 @@ void check_means(const recipe::Recipe& recipe, const NamedTensors& buffers) {
     if (!name.ends_with("running_mean")) continue;
     throw core::RecipeError(
         "/swa",
-        fmt::format("{} has BatchNorm statistics ({}), and a mean needs its own", recipe.model.name,
-                    name),
+        fmt::format("{} has BatchNorm statistics ({}), and averaged weights would need their own",
+                    recipe.model.name, name),
         "use /ema, or a model without BatchNorm");
   }
 }

@@ -158,9 +158,8 @@ PartOfModel make_part(const recipe::Recipe& recipe, const dist::Mesh* mesh,
   const Plan plan = part.model->tensor_plan();
   if (plan.empty()) {
     throw core::RecipeError(
-        "/parallel/tensor",
-        fmt::format("{} does not say how its layers can be cut", recipe.model.name),
-        "use another model, as gpt2, llama or vit_base, or leave it out");
+        "/parallel/tensor", fmt::format("{} has no tensor-parallel plan", recipe.model.name),
+        "use another model, such as gpt2, llama or vit_base, or leave out /parallel/tensor");
   }
   const units::TensorPlace place{.rank = mesh->coordinate(Axis::kTensor), .ranks = ranks};
   for (const auto& item : part.model->named_parameters()) {

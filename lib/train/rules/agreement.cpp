@@ -15,7 +15,7 @@ using core::ExitCode;
 
 constexpr const char* kSameCommand = "start every node with the same recipe and the same --set";
 constexpr const char* kSameProgram = "install the same version on every node";
-constexpr const char* kSameFiles = "give every node the same files, and start again";
+constexpr const char* kSameFiles = "give every node the same files and start again";
 
 // Lists the shapes of full tensors, since local shards of ranks may differ.
 std::string describe(const nn::Model& model, const units::Shards& parts) {

@@ -16,7 +16,8 @@ namespace scaletrain::train {
 struct CountedStep {
   std::int64_t step = 0;  // from 1
   double loss = 0, grad_norm = 0;
-  bool anomalous = false;  // its update was left out, other than by a loss scale
+  bool anomalous =
+      false;  // its update was skipped for another reason than an overflow of the loss scale
 };
 
 // Counts a step in the window of measures and, if anomalous, among the anomalous steps.

@@ -82,7 +82,7 @@ std::optional<Fault> parse_fault(const std::string& text) {
   if (has_rank) fault.rank = core::parse_number<int>(view.substr(comma + 1));
   if (!kind || !step || (has_rank && !fault.rank)) {
     throw core::UsageError(
-        "SCALETRAIN_FAULT", fmt::format("\"{}\" is no fault", text),
+        "SCALETRAIN_FAULT", fmt::format("\"{}\" is not a fault", text),
         "use KIND@STEP or KIND@STEP,RANK; lib/train/rules/fault.h lists the kinds");
   }
   fault.kind = *kind;

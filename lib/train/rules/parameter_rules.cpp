@@ -17,7 +17,7 @@ void refuse_idle(const std::string& pointer, const std::string& pattern,
   if (std::any_of(names.begin(), names.end(), fits)) return;
   const std::string near = core::did_you_mean(pattern, names);
   throw core::RecipeError(
-      pointer, fmt::format("no parameter fits \"{}\"", pattern),
+      pointer, fmt::format("no parameter matches \"{}\"", pattern),
       near.empty() ? fmt::format("use names as \"{}\", with * for any characters", names.front())
                    : near);
 }
@@ -42,8 +42,8 @@ void apply_groups(const std::vector<recipe::OptimizerGroup>& groups,
     if (is_used) continue;
     throw core::RecipeError(
         pointer,
-        fmt::format("every parameter that fits \"{}\" belongs to an earlier group", group.match),
-        "put it in front of them, or leave it out");
+        fmt::format("every parameter that matches \"{}\" belongs to an earlier group", group.match),
+        "put this group before the other, or leave it out");
   }
 }
 

@@ -61,11 +61,12 @@ class Profile {
   const TracedRank rank_;
   const std::filesystem::path folder_;
   const std::function<void(const std::string& text)> say_;
-  std::int64_t begun_ = 0;                     // steps of this process
-  std::int64_t requested_ = 0;                 // steps that ask() has requested
-  bool has_begun_ = false;                     // the recipe's trace
-  std::filesystem::path file_;                 // the trace that is being recorded,
-  std::int64_t steps_ = 0, ended_ = 0;         // its steps, those that have ended
+  std::int64_t begun_ = 0;      // steps of this process
+  std::int64_t requested_ = 0;  // steps that ask() has requested
+  bool has_begun_ = false;      // the recipe's trace
+  std::filesystem::path file_;  // the trace that is being recorded,
+  std::int64_t steps_ = 0,
+               ended_ = 0;  // number of steps of the trace; number of those that have ended
   std::int64_t step_ = 0, step_begin_ns_ = 0;  // the current step
   bool is_recording_ = false;
 };

@@ -49,7 +49,7 @@ std::optional<double> value_of(const recipe::Measure& measure,
 double known_value(const recipe::Measure& measure, const std::vector<recipe::Measured>& measures,
                    const char* place) {
   if (const std::optional<double> value = value_of(measure, measures)) return *value;
-  throw core::RecipeError(place, fmt::format("{} is not known of data.val", measure.name),
+  throw core::RecipeError(place, fmt::format("{} is not a metric of data.val", measure.name),
                           "choose another metric");
 }
 

@@ -24,7 +24,7 @@ bool rank(std::vector<format::RankedStep>& best_first, format::RankedStep one,
 // Returns the measure that chooses the best checkpoint.
 recipe::Measure best_measure(const recipe::Recipe& recipe);
 
-// True if the EMA's measures decide that, and all else that a validation decides.
+// True if the EMA's measures decide the best checkpoint, early stopping and plateaus.
 bool counts_ema(const recipe::Recipe& recipe);
 
 // Returns the name in state.json of a measure that a validation is judged by: "top1", "ema/top1".

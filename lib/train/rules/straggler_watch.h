@@ -1,4 +1,4 @@
-// Finds slow ranks while training goes on: every ten steps the ranks exchange their own times.
+// Finds slow ranks during training: every ten steps the ranks exchange their own times.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ VoteExchange::VoteExchange(dist::Group& group, const Vote& own, const at::Tensor
   }
   sums_ = dist::send(slots, group.device());
   sums_.select(0, kLossSum).copy_(loss_sum);
-  pending_ = group.all_reduce_sum(sums_, "vote");
+  pending_ = group.all_reduce_sum(sums_, "step consensus");
 }
 
 const at::Tensor& VoteExchange::sums() {

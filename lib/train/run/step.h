@@ -50,19 +50,19 @@ struct QueuedStep {
 // Result of a step; all but `facts` is the same on all ranks.
 struct StepResult {
   StepFacts facts;
-  double loss = 0;                         // mean over the global batch's targets
-  double grad_norm = 0;                    // before clipping
-  bool finite = true;                      // of both; false: the step was left out
-  bool loss_spike = false;                 // the loss is above its bound
-  bool norm_spike = false;                 // the gradient norm is above its bound
-  bool taken = true;                       // false: the step was left out, on all ranks
+  double loss = 0;          // mean over the global batch's targets
+  double grad_norm = 0;     // before clipping
+  bool finite = true;       // true if loss and gradients are finite; false: the update was skipped
+  bool loss_spike = false;  // the loss is above its bound
+  bool norm_spike = false;  // the gradient norm is above its bound
+  bool taken = true;        // false: the step was left out, on all ranks
   std::optional<SpikeBounds> bounds = {};  // rank 0's; nullopt without /anomaly
   std::optional<double> loss_scale = {};   // nullopt: no loss scaling
   std::vector<double> statistics = {};     // nn::Model::statistics()
   core::StopReason stop = core::StopReason::kNone;
   std::uint64_t digest = 0;      // digest of the global batch
   double trained_s = 0;          // rank 0's clock at the step's beginning
-  std::int64_t skipped = 0;      // bad samples of all data coordinates
+  std::int64_t skipped = 0;      // bad samples of all data-parallel ranks
   bool save = false;             // rank 0 has requested a checkpoint
   std::int64_t trace_steps = 0;  // rank 0 has requested a trace of this many steps; 0: none
   bool has_targets = true;       // false: masks leave out all targets of the global batch
@@ -92,7 +92,7 @@ struct StepParts {
   local_sgd::Replicas& replicas;
   // Called when a step has its gradients, before it changes weights, optimizer state and means.
   std::function<void()> before_update = [] {};
-  // Called with every micro-batch that is prepared; null: nobody looks.
+  // Called with every prepared micro-batch; null: not called.
   std::function<void(const task::Example& example)> on_batch = nullptr;
   // Called with the step (from 0) when its gradients are unscaled and not clipped; null likewise.
   std::function<void(std::int64_t step)> on_gradients = nullptr;

@@ -67,7 +67,7 @@ void TrainingSet::gather(dist::Group& group, format::TrainState& state) const {
   }
   if (changed > 0 && group.rank() == 0) {
     core::warn(
-        "not bit for bit as the run it continues: {} that other ranks read {} other "
+        "the resumed run is not bit for bit equal: {} that other ranks read {} other "
         "samples (their logs name them)",
         core::counted(changed, "shard"), changed == 1 ? "holds" : "hold");
   }

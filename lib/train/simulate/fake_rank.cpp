@@ -21,9 +21,10 @@ void check_place(const Run& run) {
   const bool is_first = run.mesh->coordinate(Axis::kPipe) == 0;
   const bool has_one = run.recipe.parallel.pipeline_shape(1).chunks == 1;
   if (is_first && has_one) return;
-  throw core::RecipeError("/parallel/pipeline",
-                          "what a stage is sent has shapes that only the stage before knows",
-                          "take a rank of the first stage, and no chunks");
+  throw core::RecipeError(
+      "/parallel/pipeline",
+      "the shapes of a later stage's inputs are known only to the stage before",
+      "choose a rank of the first stage, and a schedule other than interleaved");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace scaletrain::train {
 // Times of one step, in seconds.
 struct FakeStep {
   double seconds = 0;
-  double exchange_s = 0;  // its collectives, one after the other
+  double exchange_s = 0;  // time of the step's collectives, one after the other
   double exposed_s = 0;   // exposed part, while the rank waits
   std::int64_t calls = 0, bytes = 0;
 };

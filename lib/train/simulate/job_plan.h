@@ -31,12 +31,13 @@ struct RankPlan {
   int rank = 0;
   std::vector<std::string> units;  // units that the rank runs
   std::int64_t parameters = 0;     // and buffers, for as long as it trains
-  std::int64_t gathered = 0;       // parameters of other ranks that are there for a moment
+  std::int64_t gathered = 0;       // parameters of other ranks that are gathered temporarily
   std::int64_t gradients = 0, optimizer = 0;  // gradients: those that it applies
-  core::GradientPeak gradient_peak;           // with those that wait for their exchange
-  std::int64_t averages = 0;                  // EMA and SWA weights
-  std::int64_t unsent = 0;                    // error-feedback residuals of gradient compression
-  std::int64_t activations = 0;               // peak over all micro-batches in flight
+  core::GradientPeak
+      gradient_peak;          // includes gradients that wait for their all-reduce or reduce-scatter
+  std::int64_t averages = 0;  // EMA and SWA weights
+  std::int64_t unsent = 0;    // error-feedback residuals of gradient compression
+  std::int64_t activations = 0;  // peak over all micro-batches in flight
   StepFlops flops;
   int held = 1;  // micro-batches under way, each of one chunk of the rank's units
   std::vector<Traffic> traffic;

@@ -6,7 +6,7 @@
 namespace scaletrain::train {
 
 struct MachineSpeed {
-  double flops_per_s = 0;  // of matrix products, with the threads of this process
+  double flops_per_s = 0;  // speed of matrix products with the threads of this process
   double bytes_per_s = 0;  // read and written by copies in memory
 };
 

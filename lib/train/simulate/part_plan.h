@@ -32,10 +32,10 @@ struct PartTraffic {
 
 struct PartPlan {
   std::vector<units::NamedParameter> owned;  // parameters it updates, without memory
-  std::int64_t bytes = 0;                    // its shards of all blocks
+  std::int64_t bytes = 0;                    // bytes of this rank's shards of all blocks
   std::int64_t together = 0;                 // peak bytes of unsharded blocks
   PartTraffic gathers, scatters;             // parameters; gradients
-  core::GradientPeak gradients;              // with blocks that are filled or reduced
+  core::GradientPeak gradients;              // includes blocks that are being filled or reduced
   std::vector<CopyBucket> copies;            // all-reduces with ranks that have the same shards
 };
 

@@ -26,10 +26,10 @@ struct UnitProfile {
   std::int64_t saved_bytes = 0;  // activations that backward needs
   std::int64_t input_bytes = 0;  // inputs: all that activation checkpointing keeps
   std::int64_t inputs = 1;       // tensors that enter it
-  units::Flops flops;            // of its forward
+  units::Flops flops;            // FLOPs of the unit's forward
   bool runs_again = false;
-  std::vector<UnitExchange> exchanges;  // with its tensor group, by kind
-  std::vector<UnitExchange> tokens;     // with the ranks that have the other experts
+  std::vector<UnitExchange> exchanges;  // collectives with the tensor group, by kind
+  std::vector<UnitExchange> tokens;     // all-to-alls with the other expert-parallel ranks
   std::vector<UnitExchange> keys;       // sent to the next rank of its context group
   std::vector<UnitExchange> sums;       // context group: sums that route tokens to experts
 };

@@ -61,8 +61,8 @@ bool fits(const Run& run) {
 void warn_of_lost_state(const Run& run, const std::string& why) {
   core::warn("{}: {}",
              run.replicas->traits().steps_alone
-                 ? "each replica goes on with the first one's state of the optimizer"
-                 : "what the compressed exchange of gradients kept for the next step is zero",
+                 ? "all replicas continue with the optimizer state of the first one"
+                 : "the error feedback of gradient compression starts from zero",
              why);
 }
 

@@ -41,7 +41,7 @@ void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t mo
   if (run.state.best_by != by) {
     if (run.group->rank() == 0) {
       core::warn(
-          "the best checkpoint was chosen by {}, and is by {} from here on: it is chosen anew",
+          "the best checkpoint was chosen by {} and is now chosen by {}: the choice starts again",
           run.state.best_by, by);
     }
     return forget_best(run.state);
@@ -64,7 +64,7 @@ void keep_best_of(Run& run, const std::filesystem::path& folder, std::int64_t mo
   }
   if (found[0] == 'y') return;
   if (run.group->rank() == 0) {
-    core::warn("{}: the best checkpoint is not in this run's folder: the best is chosen anew",
+    core::warn("{}: the best checkpoint is not in this run's folder: the choice starts again",
                format::checkpoint_path(folder, run.state.best_step).string());
   }
   if (run.state.best_steps.empty()) return forget_best(run.state);
@@ -99,7 +99,7 @@ bool has_outer_state(const Run& run, const std::filesystem::path& checkpoint) {
       return info.name.starts_with("outer_weights/");
     });
     if (!found) {
-      core::warn("the checkpoint's run had no outer weights: they begin with its model's");
+      core::warn("the checkpoint has no outer weights: they start from the model's weights");
     }
   }
   return rank_0_finds(run, found, "the outer weights");
@@ -130,8 +130,7 @@ bool restore_mean(Run& run, const optim::Mean& mean, const std::filesystem::path
       run.group->broadcast_text(reads ? name_in(mean.plan(), checkpoint) : "", 0, "a mean's name");
   if (name.empty()) {
     if (reads) {
-      core::warn("the checkpoint has no {}: it begins with the checkpoint's model",
-                 mean.plan().name);
+      core::warn("the checkpoint has no {}: it starts from the model's weights", mean.plan().name);
     }
     return false;
   }
@@ -183,7 +182,7 @@ void restore(Run& run, const std::filesystem::path& checkpoint) {
         "/batch/ramp",
         fmt::format("{}, and in the checkpoint's run {}", ramp_text(run.batch.ramp),
                     ramp_text(format::ramp_of(run.state))),
-        "use that one: how many samples each step has is a function of it");
+        "use that ramp: the number of samples of each step depends on it");
   }
   const bool has_outer = has_outer_state(run, checkpoint);
   units::Shards parameters = model_shards(run);
@@ -227,7 +226,7 @@ void restore_means(Run& run, const std::optional<std::filesystem::path>& checkpo
 void warn_of_differences(const Run& run, const format::TrainState& was) {
   const std::vector<std::string> changed = differences(was, run.state);
   if (!changed.empty()) {
-    core::warn("not bit for bit as the run it continues: {}", fmt::join(changed, "; "));
+    core::warn("the resumed run is not bit for bit equal: {}", fmt::join(changed, "; "));
   }
   if (was.set_samples == 0 || run.recipe.data.samples_per_epoch > 0) return;
   const std::int64_t before = was.set_samples / run.batch.global;

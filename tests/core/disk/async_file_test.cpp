@@ -129,7 +129,7 @@ TEST_CASE(
     const std::uint64_t within = file.read(0, memory.all().first(kUnit));
     CHECK_THROWS_WITH_AS(file.wait(beyond),
                          "state: ends at byte 8192\n"
-                         "  something else has cut it: leave its folder to this job",
+                         "  another program truncated it: give this job its own folder",
                          core::StorageError);
     file.wait(within);
 

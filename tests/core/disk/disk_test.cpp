@@ -61,7 +61,7 @@ TEST_CASE("a folder that is not there is named with errno") {
             "  choose another folder or correct its permissions");
 }
 
-TEST_CASE("read_file refuses what is no regular file, and what is too large") {
+TEST_CASE("read_file refuses what is not a regular file, and what is too large") {
   const scaletrain::test::TemporaryFolder folder;
   const auto read = [](const fs::path& path) {
     return message_of([&] { read_file(path, 3, ExitCode::kUsage); });

@@ -37,7 +37,7 @@ nlohmann::json ours(const test::TemporaryFolder& folder) {
   return read(folder.file("lease.json"));
 }
 
-TEST_CASE("a lease names its owner, beats, and is gone when it is given back") {
+TEST_CASE("a lease names its owner, is renewed, and is removed when it is released") {
   const test::TemporaryFolder folder;
   {
     Lease lease(folder.file("lease.json"), 3);
@@ -137,7 +137,7 @@ TEST_CASE("another host's lease is taken over when it does not change, damaged o
   }
 }
 
-TEST_CASE("another host's lease is refused when it beats") {
+TEST_CASE("another host's lease is refused while it is renewed") {
   const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   content["host"] = "elsewhere";
@@ -162,7 +162,7 @@ TEST_CASE("another host's lease is refused when it beats") {
   CHECK(text == "belongs to the running job with pid 77 on host elsewhere");
 }
 
-TEST_CASE("an owner whose lease was taken hears it, and leaves the new lease alone") {
+TEST_CASE("an owner notices that its lease was taken, and leaves the new lease unchanged") {
   const test::TemporaryFolder folder;
   nlohmann::json content = ours(folder);
   {
@@ -174,7 +174,7 @@ TEST_CASE("an owner whose lease was taken hears it, and leaves the new lease alo
   CHECK(read(folder.file("lease.json")).at("host") == "elsewhere");
 }
 
-TEST_CASE("a lease that somebody removed is refused to others and written anew by its owner") {
+TEST_CASE("a lease that somebody removed is refused to others and written again by its owner") {
   const test::TemporaryFolder folder;
   Lease first(folder.file("lease.json"), 3);
   std::filesystem::remove(folder.path / "lease.json");
@@ -192,7 +192,7 @@ TEST_CASE("a lease that somebody removed is refused to others and written anew b
   CHECK(read(folder.file("lease.json")).at("attempt") == 3);
 }
 
-TEST_CASE("a lease whose folder was removed makes and holds it anew, unless another has it") {
+TEST_CASE("a lease whose folder was removed makes and holds it again, unless another has it") {
   const test::TemporaryFolder folder;
   const std::filesystem::path run = folder.path / "run";
   std::filesystem::create_directory(run);

@@ -25,7 +25,7 @@ std::string fault_of(const Body& body) {
   return "";
 }
 
-TEST_CASE("a fault of the machine is told from a path that leads nowhere") {
+TEST_CASE("a fault of the machine is distinguished from a missing path") {
   for (const int error : {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG}) {
     CAPTURE(error);
     CHECK(fault_of([&] { throw_read_fault("a", error); }) == "");

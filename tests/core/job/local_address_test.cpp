@@ -8,7 +8,7 @@ namespace {
 
 using namespace scaletrain;
 
-TEST_CASE("on one node ranks meet at the loopback address") {
+TEST_CASE("on one node the rendezvous is at the loopback address") {
   core::WorkerEnv env;
   env.master_port = 29500;
   env.master_addr = "127.0.0.1";

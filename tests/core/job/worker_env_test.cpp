@@ -96,14 +96,14 @@ TEST_CASE("a rank outside the world is refused") {
   CHECK(message() == "RANK: is \"2\"\n  an integer from 0 to 1 is needed");
 }
 
-TEST_CASE("several ranks need a port and a host to meet at") {
+TEST_CASE("several ranks need a host and a port for the rendezvous") {
   WorkerEnv env;
   env.world_size = 2;
   {
     const Environment environment(worker_variables(env));
     CHECK(message() ==
-          "MASTER_PORT: is 0, and several ranks need one port to meet at\n"
-          "  give all ranks the same port from 1 to 65535, 29500");
+          "MASTER_PORT: is 0, and several ranks need the same port for the rendezvous\n"
+          "  give all ranks the same port from 1 to 65535, such as 29500");
   }
   env.master_port = 1;
   for (const char* const host : {"[::1]", " ", "a b", "a/b", "a\n"}) {

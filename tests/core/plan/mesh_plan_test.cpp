@@ -59,7 +59,7 @@ TEST_CASE(
     "its "
     "own") {
   for_each_mesh([](const MeshPlan& plan) {
-    std::set<int> counts;                  // data coordinates
+    std::set<int> counts;                  // data-parallel ranks
     std::set<std::pair<int, int>> losses;  // with places along context
     for (int rank = 0; rank < plan.world_size(); ++rank) {
       const int stage = plan.coordinate(rank, Axis::kPipe);
@@ -186,7 +186,7 @@ TEST_CASE("a rank stands in a group where its coordinate says") {
   });
 }
 
-TEST_CASE("each data coordinate is counted once, and read once in each stage") {
+TEST_CASE("each data-parallel rank is counted once, and read once in each stage") {
   for_each_mesh([](const MeshPlan& plan) {
     std::map<int, int> counted, read;
     for (int rank = 0; rank < plan.world_size(); ++rank) {
@@ -221,7 +221,7 @@ TEST_CASE("axes are named as in a recipe") {
   CHECK(names == "pipeline replica shard context tensor ");
 }
 
-TEST_CASE("experts lie on neighbouring data coordinates, and a copy of the model on those") {
+TEST_CASE("expert-parallel groups are neighbouring data-parallel ranks and form the model copies") {
   // rank = replica * 2 + shard
   const MeshPlan plan(8, {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1, .expert = 4});
   CHECK(plan.experts() == 4);
@@ -230,19 +230,19 @@ TEST_CASE("experts lie on neighbouring data coordinates, and a copy of the model
   CHECK(plan.model_group(5) == std::vector<int>{4, 5, 6, 7});
   CHECK(plan.writes(3));
   CHECK_FALSE(plan.writes(4));
-  // Others of the axes lie within: rank = data coordinate * 2 + tensor.
+  // Others of the axes lie within: rank = data-parallel rank * 2 + tensor.
   const MeshPlan cut(8, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2, .expert = 2});
   CHECK(cut.expert_group(5) == std::vector<int>{5, 7});
   CHECK(cut.same_experts(5) == std::vector<int>{1, 5});
   CHECK(cut.model_group(5) == std::vector<int>{4, 5, 6, 7});
-  // rank = (pipe * 4 + data coordinate) * 2 + tensor: a copy has all stages.
+  // rank = (pipe * 4 + data-parallel rank) * 2 + tensor: a copy has all stages.
   const MeshPlan staged(16, {.pipe = 2, .replica = {}, .tensor = 2, .expert = 2});
   CHECK(staged.expert_group(11) == std::vector<int>{9, 11});
   CHECK(staged.same_experts(11) == std::vector<int>{11, 15});
   CHECK(staged.model_group(11) == std::vector<int>{0, 1, 2, 3, 8, 9, 10, 11});
   CHECK(staged.writes(11));
   CHECK_FALSE(staged.writes(12));
-  // rank = data coordinate * 2 + context: both places of a sequence have the same experts.
+  // rank = data-parallel rank * 2 + context: both places of a sequence have the same experts.
   const MeshPlan shared(8, {.replica = {}, .context = 2, .expert = 2});
   CHECK(shared.expert_group(5) == std::vector<int>{5, 7});
   CHECK(shared.same_experts(5) == std::vector<int>{0, 1, 4, 5});
@@ -259,7 +259,8 @@ TEST_CASE("experts lie on neighbouring data coordinates, and a copy of the model
 }
 
 TEST_CASE(
-    "a copy of the model is a block of data coordinates, of which each place has its fellows") {
+    "a model copy is a block of data-parallel ranks, and each place has a group across the "
+    "copies") {
   struct CopyCase {
     int ranks;
     MeshSizes sizes;
@@ -303,11 +304,11 @@ TEST_CASE(
 
 TEST_CASE("ranks that cannot hold the experts together are refused with numbers that can") {
   CHECK(refusal(6, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 1, .expert = 4}) ==
-        "/parallel/expert: 4 ranks cannot hold the experts together, of 6 that train on other "
-        "samples\n  use one of: 1, 2, 3, 6");
+        "/parallel/expert: an expert-parallel size of 4 does not fit 6 data-parallel ranks\n  use "
+        "one of: 1, 2, 3, 6");
   CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 2}) ==
-        "/parallel/expert: 2 ranks cannot hold the experts together, of 8 that train on other "
-        "samples in replicas of \"shard\": 4\n  use one of: 1, 4, 8");
+        "/parallel/expert: an expert-parallel size of 2 does not fit 8 data-parallel ranks in "
+        "replicas of \"shard\": 4\n  use one of: 1, 4, 8");
   CHECK(refusal(8, {.pipe = 1, .replica = {}, .shard = 4, .tensor = 1, .expert = 8}).empty());
 }
 
@@ -338,7 +339,7 @@ TEST_CASE("a replica's ranks are those of a copy of the model, and each has its 
     check(MeshPlan(16 * tensor, {.replica = {}, .context = 2, .tensor = tensor, .expert = 4}));
     check(MeshPlan(16 * tensor, {.pipe = 2, .replica = {}, .tensor = tensor, .expert = 4}));
   }
-  // rank = pipe * 8 + data coordinate * 2 + tensor
+  // rank = pipe * 8 + data-parallel rank * 2 + tensor
   const MeshPlan staged(16, {.pipe = 2, .replica = {}, .tensor = 2, .expert = 2});
   CHECK(staged.replica(14) == 1);
   CHECK(staged.replica_group(14) == std::vector<int>{4, 5, 6, 7, 12, 13, 14, 15});

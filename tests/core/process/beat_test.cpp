@@ -101,7 +101,7 @@ TEST_CASE("a long name is cut") {
   CHECK(BeatReader(file.get()).collective(1).value().name == "a name that is longer than wha");
 }
 
-TEST_CASE("a beat costs next to nothing") {
+TEST_CASE("a heartbeat takes less than 0.1 ms") {
   const auto file = make_beat_file();
   Beat beat(file.get());
   constexpr int kBeats = 100'000;

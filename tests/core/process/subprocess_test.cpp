@@ -49,7 +49,7 @@ SpawnRequest shell(const std::string& script) {
   return {.arguments = {"/bin/sh", "-c", script}, .variables = {}};
 }
 
-TEST_CASE("a process's exit code is told, again and again, until it is destroyed") {
+TEST_CASE("a process's exit code is reported, again and again, until it is destroyed") {
   const Process process = Process::spawn(shell("exit 17"));
   CHECK(wait_for(process).code == 17);
   CHECK(process.ended()->code == 17);
@@ -57,7 +57,7 @@ TEST_CASE("a process's exit code is told, again and again, until it is destroyed
   CHECK(process.ended()->shell_code() == 17);
 }
 
-TEST_CASE("a signal that ends a process is told by name") {
+TEST_CASE("a signal that ends a process is reported by name") {
   const Process process = Process::spawn(shell("kill -SEGV $$"));
   const ExitStatus status = wait_for(process);
   CHECK(status.signal == SIGSEGV);
@@ -88,7 +88,7 @@ TEST_CASE("a descriptor can keep its number") {
   CHECK(wait_for(process).ok());
 }
 
-TEST_CASE("a process ignores the signals that it was told to") {
+TEST_CASE("a process ignores the configured signals") {
   SpawnRequest request = shell("kill -TERM $$; kill -USR2 $$; exit 3");
   request.ignored_signals = {SIGTERM, SIGUSR2};
   CHECK(wait_for(Process::spawn(request)).code == 3);

@@ -4,7 +4,7 @@
 
 using namespace scaletrain::core;  // NOLINT(google-build-using-namespace)
 
-TEST_CASE("compressed tars are told by their names, and lose the ending") {
+TEST_CASE("compressed tars are recognized by their extension, which is removed") {
   for (const char* path : {"/data/a.tar.gz", "a.tgz", "s3://bucket/set/a.tar.zst",
                            "https://host/a.tar.gz?version=3"}) {
     CAPTURE(path);

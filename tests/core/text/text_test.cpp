@@ -9,7 +9,7 @@ TEST_CASE("bytes are two hexadecimal digits each") {
   CHECK(hex(std::string_view()).empty());
 }
 
-TEST_CASE("UTF-8 is told from other bytes") {
+TEST_CASE("UTF-8 is distinguished from other bytes") {
   CHECK(is_utf8(""));
   CHECK(is_utf8("caf\xc3\xa9"));
   CHECK_FALSE(is_utf8("caf\xe9"));

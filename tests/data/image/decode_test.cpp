@@ -176,7 +176,7 @@ TEST_CASE("a view of a JPEG that is not shrunk is that of the whole picture") {
   }
 }
 
-TEST_CASE("of an animated WebP the first frame is decoded, on black") {
+TEST_CASE("the first frame of an animated WebP is decoded, on a black background") {
   std::uint8_t* data = nullptr;
   const Pixels pixels = noise(6, 4, 3);
   const std::size_t bytes = WebPEncodeLosslessRGB(pixels.values.data(), 6, 4, 18, &data);

@@ -180,7 +180,7 @@ TEST_CASE("pieces between restart markers are read in any order") {
   CHECK(scan.open(file, 10) == -1);
 }
 
-TEST_CASE("unknown codes and missing bits are told") {
+TEST_CASE("unknown codes and missing bits are reported") {
   const Tables tables;
   HuffmanScan scan;
   std::int32_t dc = 0;

@@ -35,9 +35,9 @@ TEST_CASE("a list that may be a multi-hot row is read as one only where that is 
   CHECK(flags_of({0, 1, 0, 0, 1}, 5, ListFormat::kMultiHot) == "01001");
   CHECK(flags_of({0, 0, 0}, 3, ListFormat::kMultiHot) == "000");
   CHECK(flags_of({0, 1}, 3, ListFormat::kMultiHot) ==
-        "is no list of 3 zeros and ones, as /data/label_format says");
+        "is not a list of 3 zeros and ones, as /data/label_format requires");
   CHECK(flags_of({0, 2, 1}, 3, ListFormat::kMultiHot) ==
-        "is no list of 3 zeros and ones, as /data/label_format says");
+        "is not a list of 3 zeros and ones, as /data/label_format requires");
 }
 
 TEST_CASE("a class that is named twice, or that the model does not have, is refused") {

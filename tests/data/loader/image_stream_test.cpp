@@ -97,7 +97,7 @@ TEST_CASE("samples with any number of classes have a flag for each class") {
   CHECK(message_of([&] {
           train_images(open_dataset(source, ""), options, {.per_device = 2}, *pool);
         }) == path +
-                  ": 1.cls: is a list of classes, in a source that is to be balanced by class\n"
+                  ": 1.cls: is a list of classes, and its source is balanced by class\n"
                   "  leave out \"balanced\"");
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("seek continues exactly, in the middle of an epoch too") {
   }
 }
 
-TEST_CASE("fewer samples than a global batch is told with the numbers") {
+TEST_CASE("fewer samples than a global batch is reported with the numbers") {
   Shards shards;
   try {
     train_images(shards.dataset, options_of(), {0, 2, 4, 4}, *shards.pool);
@@ -264,14 +264,14 @@ TEST_CASE("a batch outlives its loader, and its buffer returns to the pool") {
   CHECK(returned);
 }
 
-TEST_CASE("a label that is no class is told with shard, key and range") {
+TEST_CASE("a label that is no class is reported with shard, key and range") {
   const std::string tar = tar_member("x.png", grey_png(1)) + tar_member("x.cls", "12") + tar_end();
   CHECK(error_of(tar, 10) ==
         "a.tar: x.cls: label 12 is not in 0..9\n  correct the label, or set /model/num_classes");
   CHECK(error_of(tar, 13) == "nothing was thrown");
 }
 
-TEST_CASE("an image that does not decode is told with shard, key and place") {
+TEST_CASE("an image that does not decode is reported with shard, key and place") {
   const std::string png = grey_png(1),
                     remedy =
                         "\n  replace the image or leave the sample out; \"bad_samples\": "
@@ -288,7 +288,8 @@ TEST_CASE("an image that does not decode is told with shard, key and place") {
             remedy);
 }
 
-TEST_CASE("of several bad samples in a batch the first is told, whichever thread was first") {
+TEST_CASE(
+    "the error names the first of several bad samples of a batch, whichever thread found it") {
   std::string tar;
   for (int i = 0; i < 40; ++i) {
     tar += tar_member(fmt::format("{:02d}.png", i), i >= 5 ? "bad" : grey_png(0)) +
@@ -328,7 +329,7 @@ TEST_CASE("the streamed order reads the same batches at any number of ranks and 
   CHECK(run(4, 1, 8) == one);
 }
 
-TEST_CASE("ranks that do not divide the lanes are told") {
+TEST_CASE("ranks that do not divide the lanes are reported") {
   const Shards shards;
   LoaderOptions options = options_of();
   options.streamed = true;
@@ -339,11 +340,11 @@ TEST_CASE("ranks that do not divide the lanes are told") {
   } catch (const core::RecipeError& error) {
     CHECK(std::string(error.what()) ==
           "/data/lanes: 4 is not a multiple of the 3 ranks\n"
-          "  change one of them; another number of lanes is another order");
+          "  change one of them; another number of lanes changes the data order");
   }
 }
 
-TEST_CASE("the time of each stage is told") {
+TEST_CASE("the time of each loading stage is measured") {
   const Shards shards;
   const auto loader = train_images(shards.dataset, options_of(), {.per_device = 30}, *shards.pool);
   const Batch batch = *loader->next();
@@ -372,7 +373,7 @@ class EmptyPool : public core::BufferPool {
 
 }  // namespace
 
-TEST_CASE("a pool without memory is told where the batch is asked for") {
+TEST_CASE("a pool without memory is reported where the batch is asked for") {
   Shards shards;
   EmptyPool empty;
   const auto loader = train_images(shards.dataset, options_of(2), {0, 1, 7, 1}, empty);

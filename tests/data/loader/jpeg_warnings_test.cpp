@@ -22,8 +22,8 @@ TEST_CASE("each picture is counted once, the first are named, and the sum is rep
   }
   core::set_warning_listener({});
   REQUIRE(heard.size() == 6);
-  CHECK(heard[0] == "warning: a: cut; it is used all the same");
-  CHECK(heard[4] == "warning: e: cut; it is used all the same, and more of them are only counted");
+  CHECK(heard[0] == "warning: a: cut; it is used anyway");
+  CHECK(heard[4] == "warning: e: cut; it is used anyway, and more of them are only counted");
   CHECK(heard[5] == "warning: 7 pictures were used although libjpeg warned of them");
 }
 

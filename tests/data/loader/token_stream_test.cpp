@@ -130,7 +130,7 @@ TEST_CASE("evaluation sees every window once") {
   CHECK(std::set(seen.begin(), seen.end()).size() == 147);
 }
 
-TEST_CASE("fewer windows than a global batch are told") {
+TEST_CASE("fewer windows than a global batch are reported") {
   const Tokens tokens;
   CHECK_THROWS_AS(train_windows(tokens.set, {}, {0, 2, 40, 2}, *tokens.pool), core::RecipeError);
 }

@@ -47,7 +47,7 @@ std::shared_ptr<const StreamedOrder> order_of_sixteen() {
 
 }  // namespace
 
-TEST_CASE("a rank's shards are told before they are read, and only when they change") {
+TEST_CASE("a rank's upcoming shards are announced before they are read, and only if they change") {
   const auto told = std::make_shared<Told>();
   const auto order = order_of_sixteen();
   const ReaderSlice slice{.reader = 1, .readers = 2, .per_device = 2, .accumulate = 2};
@@ -67,7 +67,7 @@ TEST_CASE("a rank's shards are told before they are read, and only when they cha
   CHECK(told->times <= 80);
 }
 
-TEST_CASE("after a jump lanes are told anew as they are reached") {
+TEST_CASE("after a seek upcoming shards are announced again when their lanes are reached") {
   const auto told = std::make_shared<Told>();
   const auto order = order_of_sixteen();
   const ReaderSlice slice{.reader = 0, .readers = 1, .per_device = 2, .accumulate = 4};

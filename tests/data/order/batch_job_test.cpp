@@ -54,7 +54,8 @@ TEST_CASE("an epoch has as many steps as whole global batches fit") {
       core::RecipeError);
 }
 
-TEST_CASE("of a batch that grows every rank count has the same micro-batches in the same steps") {
+TEST_CASE(
+    "during a batch size ramp all numbers of ranks have the same micro-batches in each step") {
   // 4, 4, 4, 8, 8, 12, 12, ...; an epoch of 30 ends where the next one does not fit.
   const core::BatchRamp ramp{.start = 4, .increment = 4, .samples = 24};
   std::map<std::pair<std::int64_t, std::int64_t>, std::set<std::int64_t>> steps;  // by block

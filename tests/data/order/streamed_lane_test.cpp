@@ -30,7 +30,7 @@ TEST_CASE("a lane has every lanes-th shard, and goes through all of each pass") 
   }
 }
 
-TEST_CASE("of fewer shards than lanes a lane has every m-th sample of one") {
+TEST_CASE("with fewer shards than lanes a lane has every m-th sample of a shard") {
   StreamedLane lane = lane_of(2, 5, 3);  // shard 1 is that of the lanes 1 and 3
   std::set<std::int64_t> seen;
   for (std::int64_t i = 0; i < 10; ++i) {

@@ -164,7 +164,7 @@ TEST_CASE("a lane without samples is an error, not a hang") {
   }
 }
 
-TEST_CASE("what a lane needs next is told without opening it") {
+TEST_CASE("the next shards of a lane are known without opening them") {
   std::set<std::int64_t> asked;
   const StreamedOrder order = order_of({.lanes = 4}, [&](std::int64_t shard) {
     asked.insert(shard);

@@ -153,7 +153,7 @@ TEST_CASE("a replacement is of the source that it replaces") {
   }
 }
 
-TEST_CASE("what a lane needs of each source next is told in turn, without opening it") {
+TEST_CASE("the next shards of a lane are known for each source in turn, without opening them") {
   const StreamedOrder order = two_sources();
   const Sizes next = order.upcoming(1, 0, 0);
   // Groups of one shard: two shards of the first source, and of the second its one twice.

@@ -10,7 +10,7 @@ TEST_CASE("an extension is what follows the last dot, lower-case") {
   CHECK(file_extension("a.") == ".");
 }
 
-TEST_CASE("images are told by their extension") {
+TEST_CASE("images are recognized by their extension") {
   for (const char* name : {"a.jpg", "a.JPEG", "a.png", "a.WebP", "a.rgb8"}) {
     CHECK(is_image_file(name));
   }

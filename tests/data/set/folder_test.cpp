@@ -37,13 +37,13 @@ TEST_CASE("classes and files are numbered by their names, bytewise sorted") {
   CHECK(dataset->label_place(1, sample) == folder.file("dog"));
 }
 
-TEST_CASE("a folder without classes or images, or with folders too deep, is told") {
+TEST_CASE("a folder without classes or images, or with folders too deep, is reported") {
   const TemporaryFolder folder;
   const std::string path = folder.path.string();
   const auto error_of = [&] { return message_of([&] { open_folder(path); }); };
-  CHECK(error_of() == path + ": no class folder in it" + kLayout);
+  CHECK(error_of() == path + ": has no class folder" + kLayout);
   folder.write("cat/readme.txt", "");
-  CHECK(error_of() == path + "/cat: no .jpg, .jpeg, .png, .webp or .rgb8 in it" + kLayout +
+  CHECK(error_of() == path + "/cat: has no .jpg, .jpeg, .png, .webp or .rgb8 file" + kLayout +
                           "; scaletrain data pack makes PNGs of .bmp, .gif, .tif and .tiff");
   folder.write("cat/deep/x.png", "");
   CHECK(error_of() == path + "/cat/deep: a folder inside a class's folder" + kLayout);

@@ -52,7 +52,7 @@ TEST_CASE("labels may be values of a field that is JSON, and the index knows whi
 TEST_CASE("the class may be the folder in a key") {
   const Shard shard(tar_member("x/dog/0.png", grey_png(1)) + tar_member("cat/0.png", grey_png(2)));
   const OpenOptions by_folder{.label = {.field = "folder", .key = ""}};
-  CHECK(shard.labels(by_folder).find("its folder is no class") != std::string::npos);
+  CHECK(shard.labels(by_folder).find("its folder is not a class") != std::string::npos);
   shard.folder.write("classes.json", R"(["cat", "dog"])");
   CHECK(shard.labels(by_folder) == "1 0 ");
   shard.folder.write("classes.json", R"(["dog", "cat"])");

@@ -48,6 +48,6 @@ TEST_CASE("a folder without images is refused") {
     text = error.what();
   }
   CHECK(text == folder.file("in") +
-                    ": no .jpg, .jpeg, .png, .webp or .rgb8 in it or below\n"
+                    ": has no .jpg, .jpeg, .png, .webp or .rgb8 file, also in its sub-folders\n"
                     "  name images or a folder of images");
 }

@@ -115,8 +115,8 @@ TEST_CASE("shards of folders with other classes are no set") {
   folder.write("x/classes.json", R"(["dog", "cat"])");
   CHECK(labels(source, {}) == folder.file("y/classes.json") + ": has other classes than " +
                                   folder.file("x/classes.json") +
-                                  "\n  a label means one class in a set: take sets of the same "
-                                  "classes");
+                                  "\n  labels must have the same meaning in all parts of a set: "
+                                  "use parts with the same classes");
   CHECK(labels(source, {.ignores_classes = true}) == "0 1 of ");
 }
 

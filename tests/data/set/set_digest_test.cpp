@@ -31,7 +31,7 @@ std::string index_digest_of_shards(const std::string& last,
 
 }  // namespace
 
-TEST_CASE("a set is told by the labels and sizes of all its samples, without reading one") {
+TEST_CASE("the digest of a set covers labels and sizes of all samples, without reading one") {
   const std::string digest = index_digest_of_shards(grey_shard(40, 40));
   std::string other_labels = grey_shard(40, 40);
   other_labels.replace(other_labels.find("00007.cls") + 512, 1, "8");
@@ -53,7 +53,7 @@ TEST_CASE("the digest of some samples is of their lists of classes too") {
   CHECK(with_list("[1, 2]") != with_list("[1, 3]"));
 }
 
-TEST_CASE("a folder is told by the names of its classes and files") {
+TEST_CASE("the digest of a folder covers the names of its classes and files") {
   const auto digest_of = [](const std::string& last) {
     const test::TemporaryFolder folder;
     for (const std::string& name : {std::string("cat/1.png"), std::string("dog/2.png"), last}) {
@@ -68,7 +68,7 @@ TEST_CASE("a folder is told by the names of its classes and files") {
   CHECK(digest_of("dog/3.png") != digest_of("cat/3.png"));
 }
 
-TEST_CASE("a set is told by its samples, not by where it lies or when it was written") {
+TEST_CASE("the digest of a set depends on its samples, not on its path or time") {
   const std::string digest = digest_of(grey_shard(0, 40), grey_shard(40, 40));
   CHECK(digest.size() == 16);
   CHECK(digest_of(grey_shard(0, 40), grey_shard(40, 40)) == digest);

@@ -86,7 +86,7 @@ TEST_CASE("classes are those of classes.json beside the shards") {
   }
 }
 
-TEST_CASE("a missing, truncated or empty set of shards is told when it is opened") {
+TEST_CASE("a missing, truncated or empty set of shards is reported when it is opened") {
   const TemporaryFolder folder;
   const std::string sound = folder.write("a.tar", grey_shard(0, 3)), absent = folder.file("b.tar");
   CHECK(open_error({sound, absent}) ==
@@ -101,7 +101,7 @@ TEST_CASE("a missing, truncated or empty set of shards is told when it is opened
         empty + ": no sample in 1 shard\n  check the shards that the recipe names");
 }
 
-TEST_CASE("a shard that is changed while it is read is told") {
+TEST_CASE("a shard that is changed while it is read is reported") {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.tar", grey_shard(0, 3));
   const auto unread = open_shards({path}, "");
@@ -115,13 +115,13 @@ TEST_CASE("a shard that is changed while it is read is told") {
   CHECK(message_of([&] { unread->read(0, 0); }) ==
         path +
             ": is not the file that was indexed: its size or time changed\n"
-            "  start again, and leave shards alone while they are read");
+            "  start again, and do not change shards while they are read");
   // Overwritten in place by another shard: the descriptor sees other bytes.
   folder.write("a.tar", tar_member("0.png", "another") + tar_end());
   CHECK(message_of([&] { open->read(0, 0); }) ==
         path +
             ": byte 0: is not the member that the index names\n"
-            "  the shard was changed: start again, and leave shards alone while they are read");
+            "  the shard was changed: start again, and do not change shards while they are read");
 }
 
 TEST_CASE("names of samples may be anything, and messages show them escaped") {
@@ -193,7 +193,7 @@ TEST_CASE("a lazy set's shard with other samples is warned of when it is opened"
   replaced->read(1, 1);
   scaletrain::core::set_warning_listener(nullptr);
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("not bit for bit as the run it continues: " + paths[1] +
+  CHECK(warnings[0].find("the resumed run is not bit for bit equal: " + paths[1] +
                          " holds other samples") != std::string::npos);
   CHECK(replaced->open_digests()[1] != digests[1]);
 }

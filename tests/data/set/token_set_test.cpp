@@ -110,7 +110,7 @@ TEST_CASE("a set whose masks leave out all targets is refused") {
   folder.write("a.bin.mask", scaletrain::format::encode_mask(marked));
   CHECK(message_of([&] {
           TokenSet({paths[0]}, {.context = 4});
-        }).starts_with(paths[0] + ": no token carries a loss: the masks leave out all of them\n"));
+        }).starts_with(paths[0] + ": no token has a loss: the masks exclude all of them\n"));
   CHECK(TokenSet(paths, {.context = 4}).size() == 4);  // the second has no mask
   marked[3] = 0;
   folder.write("a.bin.mask", scaletrain::format::encode_mask(marked));
@@ -130,7 +130,7 @@ TEST_CASE("a token that the model does not have is named with its byte") {
   std::vector<std::int64_t> tokens(4), targets(4);
   CHECK(set.read(0, 0, tokens, targets) == 4);
   CHECK(message_of([&] { (void)set.read(0, 1, tokens, targets); }) ==
-        "a.bin: byte 14: token 7, and the model has 7 (/model/vocab_size)\n"
+        "a.bin: byte 14: token 7 is beyond the model's vocabulary of 7 (/model/vocab_size)\n"
         "  tokenize with the model's tokenizer, or check /data/token_bytes");
   const TokenSet last({folder.write("b.bin", counting(0, 5))}, {.context = 4, .vocab_size = 4});
   CHECK(message_of([&] {
@@ -158,5 +158,6 @@ TEST_CASE("not one whole window is an error") {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.bin", counting(0, 4));
   CHECK(message_of([&] { TokenSet({path}, {.context = 4}); }) ==
-        path + ": not one window of 5 tokens in 1 file\n  use a shorter context, or longer files");
+        path +
+            ": there is no window of 5 tokens in 1 file\n  use a shorter context, or longer files");
 }

@@ -46,8 +46,7 @@ TEST_CASE("a rank of a mesh whose other ranks do not exist gets zeros from them"
   mesh.end("the end");
 }
 
-TEST_CASE(
-    "of what ranks send to each other comes as much, or nothing where another number is due") {
+TEST_CASE("a simulated receive gets as many bytes as were sent, or zeros for another size") {
   const auto network =
       std::make_shared<dist::FakeNetwork>(dist::FakeJob{.rank = 0, .world_size = 2});
   dist::Group world(network, at::kCPU);
@@ -60,7 +59,7 @@ TEST_CASE(
   CHECK(network->calls()[1].bytes == 12);
 }
 
-TEST_CASE("who waits for a message is noted, and who computes meanwhile does not wait") {
+TEST_CASE("a simulated wait for a message is recorded, and overlaps with computation") {
   const auto network = std::make_shared<dist::FakeNetwork>(
       dist::FakeJob{.rank = 0, .world_size = 2, .ranks_per_node = 2, .inside = {.latency_s = 0.2}});
   dist::Group world(network, at::kCPU);

@@ -88,7 +88,7 @@ TEST_CASE("ranks talk to the hub, one is killed, and the others hear of it") {
   CHECK(results[2].status == 128 + SIGKILL);
 }
 
-TEST_CASE("strangers are not heard, nor is a rank twice") {
+TEST_CASE("unknown clients and a rank's second connection are refused") {
   const auto results = run_ranks({.world_size = 1}, [](const core::WorkerEnv&) {
     const Hub hub(2, std::make_unique<EchoRules>());
     const std::string address = hub.address("127.0.0.1");
@@ -106,7 +106,7 @@ TEST_CASE("strangers are not heard, nor is a rank twice") {
     return outcome(address, 1) + "; " + outcome(address, 2) + "; " + outcome(other, 0) + "; " +
            outcome(address, 0);
   });
-  const std::string lost = "rank 0, where the replicas meet, was lost: ";
+  const std::string lost = "rank 0, which coordinates the replicas, was lost: ";
   const std::string text = results[0].text;
   CHECK(text.ends_with("; heard"));
   CHECK(text.starts_with(lost));
@@ -161,8 +161,8 @@ TEST_CASE("a link whose hub is gone says so") {
   CHECK(results[0].text == "ended");
   CHECK(results[1].status == 75);
   CHECK(results[1].text ==
-        "rank 1: rank 0, where the replicas meet, was lost: it closed the connection\n"
-        "  rank 0 says why in its own log; resume from the newest checkpoint");
+        "rank 1: rank 0, which coordinates the replicas, was lost: it closed the connection\n"
+        "  the log of rank 0 has the cause; resume from the newest checkpoint");
 }
 
 }  // namespace

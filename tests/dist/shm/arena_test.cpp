@@ -117,7 +117,7 @@ TEST_CASE("a rank that was killed is named soon; what it published before counts
   CHECK(core::seconds_since(begin) < 5);
 }
 
-TEST_CASE("a rank that waits for one that waits hears of the third that is gone") {
+TEST_CASE("a lost rank is reported to ranks that wait for it indirectly") {
   constexpr ArenaShape kThree{.ranks = 3, .slots = 3, .slot_bytes = 64};
   ShmArena first(kThree);
   ShmArena third(first.address(), 2);

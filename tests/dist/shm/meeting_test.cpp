@@ -55,7 +55,7 @@ TEST_CASE("many ranks have smaller slots, whose sizes are whole cache lines") {
   CHECK(arena_shape(200).slot_bytes == 64 << 10);
 }
 
-TEST_CASE("where one rank has no memory all hear why") {
+TEST_CASE("if one rank has no shared memory all ranks get the reason") {
   const auto results = run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     const auto store = open_store(env, 30s);
     if (env.rank == 0) refuse_memory();

@@ -17,7 +17,7 @@ using test::Sensible;
 namespace {
 
 constexpr const char* kOther =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 constexpr const char* kDiverged =
     "\n  training had diverged when it was saved: use an earlier checkpoint, and a lower learning "
     "rate";
@@ -52,7 +52,7 @@ const std::vector<Nonsense> kNonsense{
     {"optimizer.safetensors", "holds tensors of step \"10\", and state.json says 20",
      [](Sensible& contents) { contents.optimizer_noted_step = "10"; }},
     {"optimizer.safetensors",
-     "the tensor \"exp_avg/head.weight\" is of no tensor of model.safetensors",
+     "the tensor \"exp_avg/head.weight\" belongs to no tensor of model.safetensors",
      [](Sensible& contents) { contents.averaged = "head.weight"; }},
     {"model.safetensors", "the tensor \"fc.weight\" is not finite at its element 1",
      [](Sensible& contents) { contents.weights[1] = std::numeric_limits<float>::quiet_NaN(); },

@@ -49,7 +49,7 @@ TEST_CASE("a checkpoint without files of its own process is found by run, folder
   const fs::path best = run.path / "checkpoints" / "best";
   CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(best, ignore); }) ==
         best.string() + ": points to " + first.string() +
-            ", which is not there\n  name the run's folder to use its newest checkpoint");
+            ", which does not exist\n  name the run's folder to use its newest checkpoint");
   CHECK(
       message_of<core::CheckpointError>(
           [&] { find_checkpoint(second / "manifest.json", ignore); }) ==
@@ -80,8 +80,8 @@ TEST_CASE("a damaged checkpoint of a run is reported and the one before is taken
   damage_model(first);
   CHECK(message_of<core::CheckpointError>([&] { find_checkpoint(run.path, ignore); }) ==
         run.path.string() +
-            ": has 2 checkpoints, and none of them is whole\n  start afresh in another /output, or "
-            "bring a checkpoint back from a copy");
+            ": has 2 checkpoints, and none of them is complete\n  start a new run in another "
+            "/output, or restore a checkpoint from a copy");
 }
 
 TEST_CASE("one that makes no sense is passed over too, and one that cannot be read is not") {

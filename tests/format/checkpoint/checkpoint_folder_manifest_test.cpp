@@ -13,7 +13,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr const char* kManifestRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 const Manifest kManifest{.program = "scaletrain 0.1.0", .step = 12, .files = {{"a", {3, "abc"}}}};
 
@@ -60,7 +60,7 @@ TEST_CASE("a manifest of a newer format names its program") {
             "program, or a newer one");
 }
 
-TEST_CASE("a changed manifest is told by its checksum") {
+TEST_CASE("a changed manifest is detected by its checksum") {
   const test::TemporaryFolder folder;
   const std::string text = render_manifest(kManifest);
   const auto sum_of = [](const std::string& sealed) {
@@ -94,7 +94,7 @@ TEST_CASE("a manifest that is sealed and has an unknown key is refused") {
 TEST_CASE("an absent manifest, one without sense and one that reaches out are refused") {
   const test::TemporaryFolder folder;
   CHECK(test::message_of<core::CheckpointError>([&] { read_manifest(folder.path); }) ==
-        folder.path.string() + ": has no manifest.json: it is not a whole checkpoint" +
+        folder.path.string() + ": has no manifest.json: it is not a complete checkpoint" +
             kManifestRemedy);
   const std::string path = (folder.path / "manifest.json").string();
   CHECK(
@@ -110,6 +110,6 @@ TEST_CASE("an absent manifest, one without sense and one that reaches out are re
     evil.files = {{name, {1, "x"}}};
     CHECK(manifest_error(folder.path, render_manifest(evil)) ==
           path + ": names the file \"" + name +
-              "\"\n  a file of a checkpoint lies in its folder: do not use this one");
+              "\"\n  the files of a checkpoint are in its folder: do not use this checkpoint");
   }
 }

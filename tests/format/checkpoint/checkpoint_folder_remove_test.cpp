@@ -85,8 +85,7 @@ TEST_CASE("a folder that cannot be listed or read back loses no checkpoint") {
   const std::string warnings = test::warnings_of([&] {
     retain_checkpoints(core::system_disk(), folder, survey, 3, {.last = 1}, housekeeping);
   });
-  CHECK(warnings.find("(ELOOP); it stays, and is removed when that is possible; ") !=
-        std::string::npos);
+  CHECK(warnings.find("(ELOOP); it is kept, and removed later if possible; ") != std::string::npos);
   CHECK(warnings.find("(ELOOP); no earlier checkpoint is removed; ") != std::string::npos);
   fs::remove(folder);
   fs::rename(kept, folder);
@@ -130,10 +129,10 @@ TEST_CASE("nothing is removed when a file of the newest has another size") {
   publish_step(run.path, 2);
   test::write_bytes(run.path / "step-00000002" / "a", "");
   const std::string message = test::message_of<core::StorageError>([&] { retain(run.path, 2, 1); });
-  CHECK(message == (run.path / "step-00000002" / "a").string() +
-                       ": has 0 bytes, its manifest says 1\n  the disk did not keep what was just "
-                       "written, so no earlier checkpoint was removed: check it, or choose another "
-                       "/output");
+  CHECK(message ==
+        (run.path / "step-00000002" / "a").string() +
+            ": has 0 bytes, its manifest says 1\n  the disk lost data that was just written, so no "
+            "earlier checkpoint was removed: check the disk, or choose another /output");
   CHECK(list_checkpoints(run.path) == Steps{1, 2});
 }
 
@@ -157,8 +156,8 @@ TEST_CASE("an operation of the disk that fails once is tried again, for good it 
       const std::string warnings =
           test::warnings_of([&] { retain_by(disk, run, 3, 1, housekeeping); });
       CHECK(housekeeping.failures() == (for_good ? 2 : 0));
-      const bool says_so = warnings.find("EBUSY; it stays, and is removed when that is possible") !=
-                           std::string::npos;
+      const bool says_so =
+          warnings.find("EBUSY; it is kept, and removed later if possible") != std::string::npos;
       CHECK(says_so == for_good);
       CHECK(std::ranges::count(warnings, ';') == (for_good ? 2 : 0));  // for one cause, once
       CHECK_NOTHROW(verify_checkpoint(run / "step-00000003"));

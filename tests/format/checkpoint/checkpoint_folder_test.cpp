@@ -19,7 +19,7 @@ using test::message_of;
 namespace {
 
 constexpr const char* kVerifyRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 fs::path publish(const fs::path& run, std::int64_t step, const std::string& text = "weights",
                  core::Disk& disk = core::system_disk()) {
@@ -144,7 +144,7 @@ TEST_CASE("what a killed save left under the names that a save uses is not in it
   CHECK(core::names_in(checkpoints) == std::vector<std::string>{"step-00000001"});
 }
 
-TEST_CASE("too little free space is told before anything is written") {
+TEST_CASE("too little free space is reported before anything is written") {
   const test::TemporaryFolder run;
   test::CrashDisk disk(run.path);
   disk.free = 1199;

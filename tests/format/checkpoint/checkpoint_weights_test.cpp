@@ -26,11 +26,10 @@ TEST_CASE("a checkpoint's weights are its mean where it has one, or what is name
   CHECK(weights_file(averaged, "model") == averaged / "model.safetensors");
   CHECK(find_weights(plain, "ema") == std::nullopt);
   for (const std::string mean : {"ema", "swa"}) {
-    CHECK(
-        message_of<core::CheckpointError>([&] { weights_file(plain, mean); }) ==
-        fmt::format("{}: has no {} of the weights\n  use its model, or a checkpoint of a run whose "
-                    "recipe has an {}",
-                    plain.string(), mean, mean));
+    CHECK(message_of<core::CheckpointError>([&] { weights_file(plain, mean); }) ==
+          fmt::format("{}: has no {} weights\n  use its model, or a checkpoint of a run whose "
+                      "recipe has an {}",
+                      plain.string(), mean, mean));
   }
 }
 
@@ -48,8 +47,7 @@ TEST_CASE("one of several means is named by its decay, the first by that of the 
   CHECK(weights_file(folder.path, "ema:0.9999") == folder.path / "ema-0.9999.safetensors");
   CHECK(weights_file(folder.path, "swa") == swa);
   CHECK(message_of<core::CheckpointError>([&] { weights_file(folder.path, "ema:0.5"); }) ==
-        folder.path.string() +
-            ": has no ema:0.5 of the weights\n  use one of: ema:0.999, ema:0.9999");
+        folder.path.string() + ": has no ema:0.5 weights\n  use one of: ema:0.999, ema:0.9999");
   test::write_bytes(folder.path / "recipe.json", R"({"ema": {"decay": 0.5}})");
   CHECK(weights_file(folder.path, "ema:0.5") == folder.path / "ema.safetensors");
 }

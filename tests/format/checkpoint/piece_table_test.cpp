@@ -17,7 +17,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr const char* kPieceRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 // [4, 3] of F32: two rows, and the other two in ranges of 4 and 2 elements.
 PieceTables sound_tables() {
@@ -154,7 +154,7 @@ TEST_CASE("a table of another form is refused where it is wrong") {
         "M: /tensors/m/w/more: is not a key of this format" + damaged);
   for (const char* const wrong : {"[-1]", "[0.5]", "[18446744073709551615]", "0", "[\"0\"]"}) {
     CHECK(refused_text(piece(wrong, whole)) ==
-          std::string("M: /tensors/m/w/pieces/0/begin: is no list of whole numbers from 0 to "
+          std::string("M: /tensors/m/w/pieces/0/begin: is not a list of whole numbers from 0 to "
                       "2^63 - 1") +
               kPieceRemedy);
   }

@@ -62,7 +62,8 @@ TEST_CASE("checkpoints of later steps do not stay: training went back behind the
         Kept{{10, "last"}, {20, "newest"}});
 }
 
-TEST_CASE("so many steps or epochs apart they stay for ever, the oldest first") {
+TEST_CASE(
+    "keep_every keeps checkpoints at least this many steps or epochs apart, from the oldest on") {
   CHECK(kept_checkpoints(survey_of({1, 2, 5, 6, 9}), 9, {.last = 1, .every_steps = 4}, {}) ==
         Kept{{1, "every"}, {5, "every"}, {9, "newest"}});
   // What went before changes nothing of what stays.
@@ -81,7 +82,7 @@ TEST_CASE("so many steps or epochs apart they stay for ever, the oldest first") 
   CHECK(kept_checkpoints(parts, 4, {.last = 1, .every_epochs = 0.1}, {}).size() == 3);
 }
 
-TEST_CASE("those that are younger stay") {
+TEST_CASE("keep_hours keeps checkpoints that are younger") {
   const std::map<std::int64_t, double> hours{{1, 7}, {2, 5.9}};  // the third's is not known
   CHECK(kept_checkpoints(survey_of({1, 2, 3, 4}), 4, {.last = 1, .hours = 6}, hours) ==
         Kept{{2, "age"}, {3, "age"}, {4, "newest"}});

@@ -16,7 +16,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr const char* kStoredRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 // A checkpoint with one tensor "w" of I32, whose elements are their numbers.
 fs::path publish_numbers(const fs::path& run, std::int64_t step, const test::Shape& shape,
@@ -73,7 +73,7 @@ TEST_CASE("what was stored by any of ten cuts is read by any of them, bit for bi
   CHECK(digests.size() == 1);  // it does not depend on who wrote what
 }
 
-TEST_CASE("of a whole file pieces are read too, columns that lie far apart one by one") {
+TEST_CASE("slices of a file of full tensors are read, distant columns one by one") {
   const test::TemporaryFolder run;
   const test::Shape shape{3, 40000};
   const StoredTensors stored(publish_numbers(run.path, 1, shape, {}) / "model.safetensors");
@@ -165,7 +165,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("who opens pieces without their checksums sees what the manifest does not say") {
+TEST_CASE("opening pieces without verifying checksums finds contradictions to the manifest") {
   const test::TemporaryFolder run;
   const fs::path checkpoint = test::publish_cut(run.path, test::Sensible(20), 20);
   const fs::path other = test::publish_cut(run.path, test::Sensible(30), 30);

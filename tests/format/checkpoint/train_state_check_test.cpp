@@ -14,7 +14,7 @@ using namespace scaletrain::format;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr const char* kRemedy =
-    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` says which are whole";
+    "\n  use another checkpoint; `scaletrain checkpoint verify RUN` shows which are complete";
 
 // Of 1400 samples in batches of 64: 21 steps an epoch, and 2 * 21 + 8 = 50.
 TrainState sensible() {

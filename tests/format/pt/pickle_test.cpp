@@ -147,30 +147,30 @@ TEST_CASE("a pickle that breaks a rule is refused") {
   };
   const std::string ordered = test::pickled_global("collections", "OrderedDict");
   for (const auto& [opcodes, problem] : std::vector<Case>{
-           {"0", "takes a value that is not there at byte 2"},
-           {"K\1(0", "takes a value that is not there at byte 5"},
-           {"1", "takes a mark that is not there at byte 2"},
-           {"t", "takes a mark that is not there at byte 2"},
+           {"0", "uses a missing value at byte 2"},
+           {"K\1(0", "uses a missing value at byte 5"},
+           {"1", "uses a missing mark at byte 2"},
+           {"t", "uses a missing mark at byte 2"},
            {"", "ends with 0 values and 0 marks, where 1 value is expected"},
            {"NN", "ends with 2 values and 0 marks, where 1 value is expected"},
            {"N(", "ends with 1 value and 1 mark, where 1 value is expected"},
-           {"N.N", "goes on behind its end at byte 4"},
-           {"h\1", "recalls value 1 before it is kept at byte 2"},
-           {"q\1", "takes a value that is not there at byte 2"},
-           {"}Na", "adds to what is no list at byte 4"},
-           {"]NNs", "adds to what is no dict at byte 5"},
+           {"N.N", "has data after its end at byte 4"},
+           {"h\1", "reads value 1 before it is stored at byte 2"},
+           {"q\1", "uses a missing value at byte 2"},
+           {"}Na", "adds to a value that is not a list at byte 4"},
+           {"]NNs", "adds to a value that is not a dict at byte 5"},
            {"}(Nu", "has a key without a value at byte 5"},
-           {"NN}s", "adds to what is no dict at byte 5"},
+           {"NN}s", "adds to a value that is not a dict at byte 5"},
            {"X" + test::little_endian(9, 4) + "abc",
-            "is cut off: the opcode at byte 2 needs 5 bytes more"},
+            "is truncated: the opcode at byte 2 needs 5 bytes more"},
            {"\x8d" + test::little_endian(~0ULL, 8),
-            "is cut off: the opcode at byte 2 needs 18446744073709551614 bytes more"},
+            "is truncated: the opcode at byte 2 needs 18446744073709551614 bytes more"},
            {"X" + test::little_endian(1, 4) + "\xff", "has a text that is not UTF-8 at byte 2"},
-           {"ctorch", "is cut off in the name at byte 2"},
-           {"ctorch\nFloat", "is cut off in the name at byte 2"},
-           {"NN\x93", "has a name that is no text at byte 4"},
-           {"N)R", "calls what is no name at byte 4"},
-           {ordered + "NR", "calls what is no name at byte 28"},
+           {"ctorch", "is truncated in the name at byte 2"},
+           {"ctorch\nFloat", "is truncated in the name at byte 2"},
+           {"NN\x93", "has a name that is not a text at byte 4"},
+           {"N)R", "calls a value that is not a name at byte 4"},
+           {ordered + "NR", "calls a value that is not a name at byte 28"},
            {ordered + "N\x85R", "refuses to call collections.OrderedDict with 1 value at byte 29"},
            {test::pickled_global("torch", "FloatStorage") + ")R",
             "refuses to call torch.FloatStorage with 0 values at byte 23"},
@@ -179,11 +179,11 @@ TEST_CASE("a pickle that breaks a rule is refused") {
            {"\x80\x02N", "refuses the unknown opcode 0x80 at byte 2"}}) {
     CHECK(pickle_problem(test::pickle_of(opcodes)) == problem);
   }
-  CHECK(pickle_problem("") == "is cut off: the opcode at byte 0 needs 1 byte more");
+  CHECK(pickle_problem("") == "is truncated: the opcode at byte 0 needs 1 byte more");
   CHECK(pickle_problem("N.") == "does not begin as a pickle of protocol 2 or later");
   CHECK(pickle_problem("\x80\x01N.") == "is a pickle of protocol 1, where 2 to 5 are read");
   CHECK(pickle_problem("\x80\x06N.") == "is a pickle of protocol 6, where 2 to 5 are read");
-  CHECK(pickle_problem("\x80\x02N") == "is cut off: the opcode at byte 3 needs 1 byte more");
+  CHECK(pickle_problem("\x80\x02N") == "is truncated: the opcode at byte 3 needs 1 byte more");
 }
 
 TEST_CASE("what would run is refused by its name") {
@@ -208,7 +208,7 @@ TEST_CASE("what would run is refused by its name") {
         "refuses to run torch._utils.x._rebuild_tensor_v2 at byte 2");
 }
 
-TEST_CASE("an opcode that is not read is refused by its name") {
+TEST_CASE("an unsupported pickle opcode is refused by its name") {
   struct Case {
     int opcode;
     std::string name;

@@ -106,8 +106,8 @@ TEST_CASE("a view is read as a contiguous tensor") {
 
 TEST_CASE("a file that is not as torch.save writes it is refused") {
   CHECK(file_problem(changed("", "")) == "nothing");
-  CHECK(file_problem("") == "is no file of torch.save");
-  CHECK(file_problem("{}") == "is no file of torch.save");
+  CHECK(file_problem("") == "is not a file of torch.save");
+  CHECK(file_problem("{}") == "is not a file of torch.save");
   CHECK(file_problem("\x80\x02\x8a\x0al", kAgain) ==
         "was saved by PyTorch before 1.6, or without its zip form");
   CHECK(file_problem(test::zip_of({{"a/version", "3"}})) ==

@@ -67,7 +67,7 @@ TEST_CASE("what wrapped the model is left out of the names") {
 TEST_CASE("a part that is not there, or not known, is an error") {
   CHECK(chosen({}) == "holds no tensor");
   CHECK(chosen({"one/a", "two/b"}) ==
-        "holds tensors below one, two, and none of these is known as a model's");
+        "has tensors below one, two, and none of these is a known key of a model");
   CHECK(chosen({"one/a"}, "two") == "holds no tensor below \"two\"");
   CHECK(chosen({"one.a"}, "one") == "holds no tensor below \"one\"");  // a key with a dot
 }

@@ -149,9 +149,9 @@ TEST_CASE("a view stays within its storage") {
            {{.shape = {1, 1}, .strides = {huge, huge}}, "nothing"},
            {{.shape = {2, 3}, .strides = {1}}, "tensor \"\" has 2 dimensions and 1 strides"},
            {{.shape = {-1}, .strides = {1}},
-            "tensor \"\" has a size or stride at byte 106 that is no whole number from 0"},
+            "tensor \"\" has a size or stride at byte 106 that is not a whole number from 0"},
            {{.shape = {2}, .strides = {-1}},
-            "tensor \"\" has a size or stride at byte 118 that is no whole number from 0"},
+            "tensor \"\" has a size or stride at byte 118 that is not a whole number from 0"},
            {{.shape = std::vector<std::int64_t>(65, 1),
            .strides = std::vector<std::int64_t>(65, 1)},
             "tensor \"\" has more than 64 dimensions"},
@@ -180,24 +180,24 @@ TEST_CASE("what is no plain tensor is refused") {
            {rebuild + "(NQNNN\x89}tR",
             "tensor \"\": torch._utils._rebuild_tensor_v2 at byte 44 has a "
             "wrong value number 1"},
-           {rebuild + "(NQK\1))\x89}tR", "tensor \"\": what is stored at byte 37 is no storage"},
+           {rebuild + "(NQK\1))\x89}tR", "tensor \"\": the value at byte 37 is not a storage"},
            {parameter("K\1"),
             "tensor \"\": torch._utils._rebuild_parameter at byte 41 has a wrong value number 0"},
            {parameter(parameter(view)), "tensor \"\" is a parameter of a parameter"},
            {parameter(view, "}K\1K\2s"), "tensor \"\" has hooks at byte 214"},
            {pickled_view({.type = "float32"}),
-            "tensor \"\": what is stored at byte 89 is no storage"},
+            "tensor \"\": the value at byte 89 is not a storage"},
            {retyped(pickled_global("torch", "ByteStorage"), 3, pickled_global("torch", "int8")),
             "tensor \"\" has a storage of the type torch.ByteStorage at byte 93"},
            {retyped(bytes, 3, complex),
-            "tensor \"\" has the dtype torch.complex128, which is not read"},
+            "tensor \"\" has the dtype torch.complex128, which is not supported"},
            {retyped(bytes, 3, bytes),
-            "tensor \"\" has the dtype torch.storage.UntypedStorage, which is not read"},
+            "tensor \"\" has the dtype torch.storage.UntypedStorage, which is not supported"},
            {pickled_dict({{"a", view}, {"b", pickled_view({.elements = 7})}}),
             "storage \"0\" has 24 bytes at byte 102 and 28 bytes at byte 285"},
-           {pickled_dict({{"a", view}, {"a", view}}), "tensor \"a\" is there twice"},
+           {pickled_dict({{"a", view}, {"a", view}}), "tensor \"a\" occurs twice"},
            {pickled_dict({{"a.b", view}, {"a", pickled_dict({{"b", view}})}}),
-            "tensor \"a.b\" is there twice"}}) {
+            "tensor \"a.b\" occurs twice"}}) {
     CHECK(tensors_problem(opcodes) == problem);
   }
 }

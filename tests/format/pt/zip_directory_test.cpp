@@ -103,7 +103,8 @@ TEST_CASE("an archive that breaks a rule is refused") {
   struct Case {
     std::string bytes, problem;
   };
-  const std::string cut = "does not end as a zip archive does: it is cut off or was added to";
+  const std::string cut =
+      "does not end as a zip archive does: it is truncated or has data appended";
   const std::string outside = "entry \"yy\" is not within the file";
   const std::string other = "entry \"yy\" has another header than the directory says";
   for (const auto& [bytes, problem] : std::vector<Case>{
@@ -118,23 +119,23 @@ TEST_CASE("an archive that breaks a rule is refused") {
             "says that its directory has 94 bytes from byte 68 on, where it ends at byte 163"},
            {with(kEnd + 16, 164, 4),
             "says that its directory has 95 bytes from byte 164 on, where it ends at byte 163"},
-           {with(kSecondRecord, 0, 4), "has a directory that breaks off after 47 bytes"},
-           {with(kSecondRecord + 28, 9, 2), "has a directory that breaks off in an entry"},
+           {with(kSecondRecord, 0, 4), "has a directory that is truncated after 47 bytes"},
+           {with(kSecondRecord + 28, 9, 2), "has a directory that is truncated in an entry"},
            {with(kSecondRecord + 8, 1, 2), "entry \"yy\" is encrypted"},
            {with(kSecondRecord + 8, 0x40, 2), "entry \"yy\" has the flags 0x40"},
            {with(kSecondRecord + 10, 8, 2), other},
            {with(kSecondRecord + 24, 3, 4),
             "entry \"yy\" is stored, and says it has 3 and 2 bytes"},
            {with(kSecondRecord + 34, 1, 2), "entry \"yy\" is on another disk"},
-           {with(kSecondRecord + 42, 0xffffffff, 4), "entry \"yy\" does not say its size or place"},
+           {with(kSecondRecord + 42, 0xffffffff, 4), "entry \"yy\" has no size or position"},
            {with(kSecondRecord + 42, 69, 4), outside},
            {with(kSecondRecord + 42, 40, 4), outside},
-           {with(kSecondRecord + 42, 33, 4), "entry \"yy\" lies over another"},
-           {with(kSecondRecord + 42, 0, 4), "entry \"yy\" lies over another"},
+           {with(kSecondRecord + 42, 33, 4), "entry \"yy\" overlaps another"},
+           {with(kSecondRecord + 42, 0, 4), "entry \"yy\" overlaps another"},
            {with(kSecond, 0, 4), other},
            {with(kSecond + 30, 'z', 1), other},
            {with(kSecond + 28, 3, 2), outside},
-           {test::zip_of({{"x", "1"}, {"x", "2"}}), "entry \"x\" is there twice"}}) {
+           {test::zip_of({{"x", "1"}, {"x", "2"}}), "entry \"x\" occurs twice"}}) {
     CHECK(zip_problem(bytes) == problem);
   }
 }

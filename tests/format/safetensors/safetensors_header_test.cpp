@@ -82,7 +82,7 @@ TEST_CASE("a member of a header is a tensor") {
 TEST_CASE("a tensor's name is there once") {
   const std::string zero = tensor("U8", "[0]", "[0,0]");
   CHECK(problem("{\"a\":" + zero + ",\"b\":" + zero + ",\"a\":" + zero + "}", 0) ==
-        "tensor \"a\" is there twice");
+        "tensor \"a\" occurs twice");
 }
 
 TEST_CASE("a dtype is known") {
@@ -144,5 +144,5 @@ TEST_CASE("metadata is text to text") {
   CHECK(problem(R"({"__metadata__":null})", 0) == "\"__metadata__\" is null, not an object");
   CHECK(problem(R"({"__metadata__":{"a":"b","a":"c"}})", 0) ==
         "__metadata__ has the key \"a\" twice");
-  CHECK(problem(R"({"__metadata__":{},"__metadata__":{}})", 0) == "__metadata__ is there twice");
+  CHECK(problem(R"({"__metadata__":{},"__metadata__":{}})", 0) == "__metadata__ occurs twice");
 }

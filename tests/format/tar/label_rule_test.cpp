@@ -67,7 +67,7 @@ TEST_CASE("an index holds the labels of its rule") {
         "  data.label.key names another; a class is a whole number, a name, or a list of them; "
         "classes.json beside the shards, or data.train, names the classes: no name");
   CHECK(labels_in(tar, {.field = "folder", .classes = {"dog"}}) ==
-        "a.tar: cat/0: its folder is no class\n"
+        "a.tar: cat/0: its folder is not a class\n"
         "  with data.label \"folder\" keys are CLASS/NAME; classes.json beside the shards, or "
         "data.train, names the classes: \"dog\"");
   CHECK(labels_in(tar, {}).starts_with("a.tar: cat/0: has no label\n"));

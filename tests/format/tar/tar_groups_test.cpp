@@ -51,7 +51,7 @@ TEST_CASE("members with one key next to one another are a group, whole or not") 
                 tar_member("a.cls", ""));
   CHECK(found.groups ==
         std::vector<std::string>{"a: jpg cls", "b: seg.txt, no image, no label",
-                                 "c: png webp png, .png is there twice, two images, no label",
+                                 "c: png webp png, .png occurs twice, two images, no label",
                                  "a: cls, no image"});
   CHECK(found.ignored == 2);  // README and the link
 }

@@ -109,7 +109,7 @@ TEST_CASE("a tar sorted by extension is refused for its keys, not taken for half
 TEST_CASE("a repeated member is refused") {
   CHECK(samples_error(tar_member("1.png", "p") + tar_member("1.PNG", "p") +
                       tar_member("1.cls", "1")) ==
-        "a.tar: 1.PNG: is there twice\n  names in a shard must differ: write it again");
+        "a.tar: 1.PNG: occurs twice\n  names in a shard must be unique: write the shard again");
 }
 
 TEST_CASE("a git-lfs pointer in place of a label is named") {
@@ -144,7 +144,7 @@ TEST_CASE("excluded keys are passed over, whatever is wrong with them") {
   CHECK(samples_of(tar_member("a.png", "p") + good, {"a", "b"}) == "1=3 ");
 }
 
-TEST_CASE("keys are told apart when there are many") {
+TEST_CASE("many keys are distinguished") {
   std::string members;
   for (int i = 0; i < 3000; ++i) {  // above the first size of the table of keys
     members +=

@@ -50,7 +50,7 @@ TEST_CASE("a card of tokens that is damaged is refused") {
         "t.json: /files/1/more: is not a key of this format" + again);
   CHECK(card_error("/files/1/tokens", "x") == "t.json: /files/1/tokens: is \"x\"" + again);
   CHECK(card_error("/tokens", -1) == "t.json: /tokens: is -1" + again);
-  CHECK(card_error("/version", 2) == "t.json: /version: is 2\n  version 1 is read here");
+  CHECK(card_error("/version", 2) == "t.json: /version: is 2\n  this program reads version 1");
   CHECK(card_error("/token_bytes", 3) == "t.json: /token_bytes: is 3\n  2 or 4 is allowed here");
   CHECK(card_error("/files", 3) == "t.json: /files: is not a list\n  use another copy of the file");
   CHECK(card_error("/end_of_text", 257) ==

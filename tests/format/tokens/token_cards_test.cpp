@@ -77,17 +77,17 @@ TEST_CASE("a card that does not fit its files, or another card, is refused") {
     return message_of([&] { cards.add(file, tokens, false); });
   };
   CHECK(error_of_adding("/d/a-000002.bin", 1) ==
-        "/d/a-000002.bin: is not among the files of a.tokens.json beside it\n"
-        "  it is of another set: take it away, or tokenize again (--overwrite)");
+        "/d/a-000002.bin: is not listed in a.tokens.json beside it\n"
+        "  it belongs to another set: move it away, or tokenize again (--overwrite)");
   CHECK(error_of_adding("/d/a-000001.bin", 59) ==
         "/d/a-000001.bin: has 59 tokens, and 60 in a.tokens.json\n"
         "  one of them is not of this set: use another copy, or tokenize again");
   CHECK(error_of_adding("/d/b-000000.bin", 100) ==
         "/d/b-000000.bin: is of the tokenizer other.json 12ab with 300 tokens, and "
         "/d/a-000000.bin of bytes with 257\n"
-        "  tokenize all files of a set by one tokenizer");
+        "  tokenize all files of a set with the same tokenizer");
   CHECK(error_of_adding("/d/c-000000.bin", 100) ==
         "/d/c-000000.bin: has no mask beside it, and has one in c.tokens.json\n"
-        "  use another copy with its .mask files, or tokenize again: all tokens would carry a "
-        "loss");
+        "  use another copy with its .mask files, or tokenize again: without the mask all tokens "
+        "have a loss");
 }

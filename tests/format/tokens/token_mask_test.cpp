@@ -55,9 +55,9 @@ TEST_CASE("any part of a mask is read") {
 TEST_CASE("a mask that does not fit its file is refused") {
   const std::string remedy =
       "\n  write it again for this file, or delete it: all tokens count then";
-  CHECK(mask_error("short", 10) == "a.bin.mask: byte 0: is no mask of tokens" + remedy);
+  CHECK(mask_error("short", 10) == "a.bin.mask: byte 0: is not a token mask" + remedy);
   CHECK(mask_error("x" + kTenBits.substr(1), 10) ==
-        "a.bin.mask: byte 0: is no mask of tokens" + remedy);
+        "a.bin.mask: byte 0: is not a token mask" + remedy);
   CHECK(mask_error(kTenBits, 11) ==
         "a.bin.mask: byte 8: is for 10 tokens, and the file beside it has 11" + remedy);
   CHECK(mask_error(kTenBits, 9) ==

@@ -56,12 +56,12 @@ TEST_CASE("a .bin is nothing but numbers, or llm.c's header and numbers") {
         std::vector<TokenRun>{{1024, 7, 4}});
 }
 
-TEST_CASE("a .bin that is cut or of another version is told with the byte") {
+TEST_CASE("a .bin that is cut or of another version is reported with the byte") {
   CHECK(error_of_file("a.bin", std::string(21, 'x'), 4) ==
         "a.bin: byte 20: ends inside a token\n"
         "  a token is 4 bytes: the file is truncated, or of another type");
   CHECK(error_of_file("a.bin", llmc(20240520, 2, 7) + std::string(14, 'x')) ==
-        "a.bin: byte 4: version 2 of the header\n  version 1 is read here");
+        "a.bin: byte 4: this program reads version 2 of the header\n  version 1");
   CHECK(error_of_file("a.bin", llmc(20240520, 1, 7) + std::string(12, 'x')) ==
         "a.bin: byte 8: the header says 7 tokens, 14 bytes, and 12 follow it\n"
         "  the file is truncated, or was changed: write it again");

@@ -53,7 +53,7 @@ TEST_CASE("a safetensors file has no parts") {
   const std::string path = test::write_weights(folder, "a", {{"a", "1"}});
   CHECK_THROWS_WITH_AS(
       open_weight_file(path, "model"),
-      (path + ": is no file of torch.save, and has no part \"model\"\n  leave the part out")
+      (path + ": is not a file of torch.save, and has no part \"model\"\n  leave the part out")
           .c_str(),
       core::CheckpointError);
 }

@@ -50,7 +50,7 @@ TEST_CASE("a folder's weights are found by their known names, in order") {
   CHECK(found_files(folder) == "model.safetensors + config");
   CHECK(found_files(folder, "one.bin") == "one.bin + config");
   CHECK(found_files(folder, "model.safetensors.index.json") == "two.safetensors + config");
-  CHECK(found_files(folder, "absent") == "is not there");
+  CHECK(found_files(folder, "absent") == "does not exist");
 }
 
 TEST_CASE("another file is taken where it is the only one") {
@@ -94,14 +94,14 @@ TEST_CASE("an index names files beside it") {
   CHECK(problem(R"({"weight_map": {}})") == "has no weight_map");
   CHECK(problem(R"({"weight_map": {"a": "z.safetensors"}})") ==
         "names the file \"z.safetensors\", which is missing");
-  const std::string outside = "says that \"a\" is in {}, which is no file beside it";
+  const std::string outside = "says that \"a\" is in {}, which does not exist beside it";
   for (const char* const name : {"\"../x\"", "\"/etc/passwd\"", "\"..\"", "\"\"", "3", "null"}) {
     CHECK(problem(fmt::format(R"({{"weight_map": {{"a": {}}}}})", name)) ==
           test::replaced(outside, "{}", name));
   }
 }
 
-TEST_CASE("of a run the model of its newest whole checkpoint is taken") {
+TEST_CASE("the path of a run means the model of its newest complete checkpoint") {
   const test::TemporaryFolder folder;
   test::publish_sensible(folder.path / "run", 3);
   const auto newest = test::publish_sensible(folder.path / "run", 5);

@@ -146,7 +146,7 @@ struct Cluster {
          .outcome = outcome,
          .signal = signal,
          .status = status,
-         .reason = signal != 0 ? "its launcher heard " + core::signal_name(signal) : "",
+         .reason = signal != 0 ? "its launcher received " + core::signal_name(signal) : "",
          .failure = std::move(failure)});
   }
 

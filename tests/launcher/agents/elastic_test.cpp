@@ -21,7 +21,7 @@ Cluster running_nodes(int nodes) {
   return cluster;
 }
 
-TEST_CASE("the most nodes meet at once, fewer after the last call") {
+TEST_CASE("a round starts at once with the most nodes, with fewer after the last call") {
   for (const int nodes : {2, 3, 4}) {
     CAPTURE(nodes);
     Cluster cluster(elastic_terms(2, 4));
@@ -57,7 +57,7 @@ TEST_CASE("a job runs on as many nodes as fit it") {
   CHECK(cluster.leader->state().nodes == 2);
 }
 
-TEST_CASE("a node that comes late makes the others meet again") {
+TEST_CASE("a node that joins late makes the others re-form") {
   Cluster cluster = running_nodes(2);
   cluster.join("late");
   cluster.run(milliseconds(2500));
@@ -70,7 +70,7 @@ TEST_CASE("a node that comes late makes the others meet again") {
   CHECK(cluster.leader->state().restart == 0);
 }
 
-TEST_CASE("a node that is lost makes the others meet again, which is no restart") {
+TEST_CASE("a lost node makes the others re-form, which does not count as a restart") {
   Cluster cluster = running_nodes(4);
   cluster.agents[2]->frozen = true;
   cluster.run(milliseconds(11'000));
@@ -79,8 +79,8 @@ TEST_CASE("a node that is lost makes the others meet again, which is no restart"
   const Verdict& verdict = cluster.agents[0]->verdicts.at(0);
   CHECK(verdict.again);
   CHECK(verdict.text ==
-        "node 2, host host-a2 was lost: nothing was heard of its launcher for 10 s\n"
-        "  the other nodes meet again");
+        "node 2, host host-a2 was lost: its launcher has sent no heartbeat for 10 s\n"
+        "  the other nodes continue without it");
   cluster.run(milliseconds(4000));
   CHECK(cluster.leader->state().nodes == 3);
   CHECK(cluster.leader->state().restart == 0);
@@ -99,7 +99,7 @@ TEST_CASE("a node that cannot take part for a reason that stays ends the job") {
   CHECK(verdict.code == 2);
 }
 
-TEST_CASE("of two halves the one with the store goes on, a smaller part does not") {
+TEST_CASE("the half with the store continues, a smaller part of the nodes does not") {
   for (const int lost : {1, 2, 3}) {
     CAPTURE(lost);
     Cluster cluster(elastic_terms(1, 4));
@@ -116,7 +116,7 @@ TEST_CASE("of two halves the one with the store goes on, a smaller part does not
     CHECK(verdict.again == (lost <= 2));
     if (lost == 3) {
       CHECK(verdict.code == 75);
-      CHECK(verdict.text.ends_with("too few of the nodes are left to go on"));
+      CHECK(verdict.text.ends_with("too few nodes are left to continue"));
     }
   }
 }
@@ -136,7 +136,7 @@ TEST_CASE("a leader that takes over waits for more than half of the last round")
   CHECK(cluster.leader->state().generation == 2);
 }
 
-TEST_CASE("those who are left of a round go on without another last call") {
+TEST_CASE("the remaining nodes of a round continue without another last call") {
   Cluster cluster = running_nodes(3);
   cluster.agents[2]->frozen = true;
   cluster.run(milliseconds(11'000));
@@ -233,7 +233,7 @@ TEST_CASE("a leader whose launcher is stopped hands over to those who stay") {
     CHECK(cluster.leader->finished(cluster.now));  // all have read who leads
     CHECK(cluster.agents[1]->verdicts.at(0).again);
     CHECK(cluster.agents[1]->verdicts.at(0).text ==
-          "stopped: node 0: its launcher heard SIGTERM\n  the other nodes meet again");
+          "stopped: node 0: its launcher received SIGTERM\n  the other nodes continue without it");
     const Member& successor = *cluster.agents[1]->member;
     CHECK(successor.state().handed_over);
     CHECK(successor.state().candidates.size() == static_cast<std::size_t>(nodes - 1));
@@ -259,7 +259,7 @@ TEST_CASE("a leader without which too few nodes are left ends the job") {
   CHECK_FALSE(verdict.again);
   CHECK(verdict.code == 75);
   CHECK(verdict.text ==
-        "stopped: node 0: its launcher heard SIGTERM\n  too few of the nodes are left to go on");
+        "stopped: node 0: its launcher received SIGTERM\n  too few nodes are left to continue");
   CHECK_FALSE(cluster.agents[1]->member->state().handed_over);
 }
 
@@ -282,8 +282,8 @@ TEST_CASE("a leader that is stopped before a round hands over, or ends the job w
     } else {
       CHECK(cluster.agents[1]->verdicts.at(0).code == 75);
       CHECK(cluster.agents[1]->verdicts.at(0).text ==
-            "stopped: host host-a0: its launcher heard SIGTERM\n"
-            "  too few of the nodes are left to go on");
+            "stopped: host host-a0: its launcher received SIGTERM\n"
+            "  too few nodes are left to continue");
     }
   }
 }
@@ -335,7 +335,7 @@ TEST_CASE("an agent that was silent for too long reads so when it comes back") {
   cluster.agents[1]->frozen = false;
   cluster.run(milliseconds(300));
   CHECK(cluster.agents[1]->refused.starts_with(
-      "the job's leader: gave this node up: nothing was heard of its launcher for 10 s\n"));
+      "the job's leader: declared this node lost: its launcher has sent no heartbeat for 10 s\n"));
 }
 
 TEST_CASE("an agent that joins again takes part in the next round, without its old self") {

@@ -49,17 +49,18 @@ TEST_CASE("a run that is done is not started again, whatever becomes of a launch
     CHECK_FALSE(silent.again);
     CHECK(silent.code == 0);
     CHECK(silent.text ==
-          "warning: node 1, host host-a1 was lost: nothing was heard of its launcher for 10 s\n"
+          "warning: node 1, host host-a1 was lost: its launcher has sent no heartbeat for 10 s\n"
           "  the run was done before that");
     const Verdict stopped = verdict_on(false, other, {});
     CHECK(stopped.code == 0);
     CHECK(stopped.text ==
-          "stopped: node 1: its launcher heard SIGTERM\n  the run was done before that");
+          "stopped: node 1: its launcher received SIGTERM\n  the run was done before that");
   }
   CHECK(verdict_on(false, Outcome::kFailed, failure_of_rank(0, 65)).code == 65);
 }
 
-TEST_CASE("Ctrl-C at one launcher before all have met ends the job for those who came") {
+TEST_CASE(
+    "Ctrl-C at one launcher before all nodes have joined ends the job for those that have joined") {
   for (const std::size_t who : {0U, 1U}) {
     CAPTURE(who);
     Cluster cluster(fixed_terms(3));
@@ -69,14 +70,15 @@ TEST_CASE("Ctrl-C at one launcher before all have met ends the job for those who
     cluster.leave(*cluster.agents[who], SIGINT, 130);
     const Verdict& verdict = cluster.agents[1 - who]->verdicts.at(0);
     CHECK(verdict.code == 130);
-    CHECK(verdict.text == fmt::format("stopped: host host-a{}: its launcher heard SIGINT", who));
+    CHECK(verdict.text == fmt::format("stopped: host host-a{}: its launcher received SIGINT", who));
     TestAgent& late = cluster.join("a2", 2);
     cluster.run(milliseconds(200));
     CHECK(late.verdicts.at(0).code == 130);
   }
 }
 
-TEST_CASE("SIGTERM at one launcher before all have met is that one's, unless it leads") {
+TEST_CASE(
+    "SIGTERM at one launcher before all nodes have joined ends only that one, unless it leads") {
   Cluster cluster(fixed_terms(2));
   cluster.lead("a0");
   cluster.run(milliseconds(300));
@@ -108,7 +110,7 @@ TEST_CASE("a signal between the forming and the start of a round is that of the 
   cluster.report(*cluster.agents[0], Outcome::kStopped);
   cluster.run(milliseconds(300));
   CHECK(cluster.agents[0]->verdicts.at(0).code == 130);
-  CHECK(cluster.agents[0]->verdicts.at(0).text == "stopped: node 1: its launcher heard SIGINT");
+  CHECK(cluster.agents[0]->verdicts.at(0).text == "stopped: node 1: its launcher received SIGINT");
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST_CASE("a node that falls silent stops the round and is named") {
   cluster.run(milliseconds(300));
   CHECK(cluster.agents[0]->verdicts.at(0).code == 75);
   CHECK(cluster.agents[0]->verdicts.at(0).text ==
-        "node 1, host host-a1 was lost: nothing was heard of its launcher for 10 s\n"
+        "node 1, host host-a1 was lost: its launcher has sent no heartbeat for 10 s\n"
         "  also: rank 0: exit code 1");
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("a round goes on without a node whose replicas may be lost, and all he
     CHECK(state.lost[1].failure.node == 1);
     CHECK(state.lost[1].failure.host == "host-a1");
     CHECK(state.lost[1].failure.status.code == 75);
-    CHECK(state.lost[1].failure.cause == "nothing was heard of its launcher for 10 s");
+    CHECK(state.lost[1].failure.cause == "its launcher has sent no heartbeat for 10 s");
   }
   cluster.report_all(Outcome::kSucceeded);
   CHECK(cluster.agents[2]->verdicts.at(0).code == 0);
@@ -172,7 +172,7 @@ TEST_CASE("a stop names what was lost before") {
   cluster.report(*cluster.agents[0], Outcome::kStopped);
   cluster.run(milliseconds(300));
   CHECK(cluster.agents[0]->verdicts.at(0).text ==
-        "stopped: node 2: its launcher heard SIGTERM\n  lost before: node 1 (lost)");
+        "stopped: node 2: its launcher received SIGTERM\n  lost before: node 1 (lost)");
 }
 
 TEST_CASE("a node is outlived only while its round runs, and only one that may be") {
@@ -238,7 +238,7 @@ TEST_CASE("the job is silent for as long as all nodes are whose workers run") {
   CHECK(heard() == milliseconds(8000));
 }
 
-TEST_CASE("nobody is lost because this machine stood still") {
+TEST_CASE("no node is declared lost after a suspension of the leader's machine") {
   Cluster cluster = running(2);
   cluster.now += std::chrono::minutes(5);
   cluster.run(milliseconds(3000));
@@ -250,7 +250,7 @@ TEST_CASE("an agent notices that the leader stands still") {
   Cluster cluster = running(2);
   cluster.leader_frozen = true;
   cluster.run(milliseconds(11'000));
-  CHECK(cluster.agents[1]->lost.find("nothing was heard of its launcher for 10 s") !=
+  CHECK(cluster.agents[1]->lost.find("its launcher has sent no heartbeat for 10 s") !=
         std::string::npos);
 }
 
@@ -285,7 +285,7 @@ TEST_CASE("a signal that one launcher received stops the job with that launcher'
   cluster.report(*cluster.agents[0], Outcome::kFailed, failure_of_rank(0, 75, true));
   cluster.run(milliseconds(500));
   CHECK(cluster.agents[0]->verdicts.at(0).code == 75);
-  CHECK(cluster.agents[0]->verdicts.at(0).text == "stopped: node 1: its launcher heard SIGTERM");
+  CHECK(cluster.agents[0]->verdicts.at(0).text == "stopped: node 1: its launcher received SIGTERM");
   CHECK_FALSE(cluster.agents[0]->verdicts.at(0).again);
 }
 
@@ -330,14 +330,14 @@ TEST_CASE("agents of another job or version are refused with the reason") {
   CHECK(cluster.leader->state().phase == Phase::kFormed);
 }
 
-TEST_CASE("a node that is there already is refused; one that was started again takes its place") {
+TEST_CASE("a node that exists already is refused; one that was started again takes its place") {
   Cluster cluster(fixed_terms(3));
   cluster.lead("a0");
   TestAgent& first = cluster.join("b", 1);
   cluster.run(milliseconds(2000));
   TestAgent& twice = cluster.join("c", 1);
   cluster.run(milliseconds(4000));
-  CHECK(twice.refused.find("node 1 is there already: host host-b") != std::string::npos);
+  CHECK(twice.refused.find("node 1 exists already: host host-b") != std::string::npos);
   first.frozen = true;
   cluster.join("d", 1);
   cluster.join("e", 2);

@@ -132,7 +132,7 @@ TEST_CASE("what is no record is refused, with its bytes escaped") {
     CHECK_THROWS_AS(parse<JobState>(text), core::InternalError);
   }
   CHECK_THROWS_WITH(parse<JobState>("\x1b[31m"),
-                    "the launchers' store: holds what is no record of a launcher: \\x1b[31m\n"
+                    "the launchers' store: has an invalid record of a launcher: \\x1b[31m\n"
                     "  give every node the same version of scaletrain");
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("a leader that took over at an endpoint of its host does not give way 
   CHECK(found_by(stores.agent(2)) == "127.0.0.1:29400");
 }
 
-TEST_CASE("of two that lead in one generation the one whose turn came later gives way") {
+TEST_CASE("of two leaders of one generation the one with the higher number gives way") {
   Stores stores;
   stores.lead("127.0.0.1:29400", "b", 2);
   stores.lead("10.0.0.2:42", "c", 2);
@@ -100,7 +100,7 @@ TEST_CASE("a leader gives way to a later generation") {
   CHECK(gives_way_to(stores.agent(1)) == "127.0.0.1:29400");
 }
 
-TEST_CASE("those of a round do not follow a newcomer at the endpoint, but its pointer to the job") {
+TEST_CASE("nodes of a round follow the pointer to the job at an endpoint, not a new leader there") {
   Stores stores;
   Table& newcomer = stores.lead("127.0.0.1:29400", "d", 1);
   CHECK(found_by(stores.agent(2)) == "");
@@ -110,7 +110,7 @@ TEST_CASE("those of a round do not follow a newcomer at the endpoint, but its po
   CHECK(found_by(stores.agent(2)) == "10.0.0.9:7");
 }
 
-TEST_CASE("the old leader is met again where it lives, not where it stands still") {
+TEST_CASE("agents rejoin an old leader that still runs, not one that is suspended") {
   Stores stores;
   Table& leader = stores.lead("127.0.0.1:29400", "a", 1);
   CHECK(found_by(stores.agent(2)) == "127.0.0.1:29400");

@@ -22,7 +22,7 @@ TEST_CASE("parse_rdzv_conf takes pairs of known names") {
     parse_rdzv_conf("join_timeot=60");
     FAIL("an unknown key was taken");
   } catch (const core::UsageError& error) {
-    CHECK(error.found() == "\"join_timeot\" is no key");
+    CHECK(error.found() == "\"join_timeot\" is not a key");
     CHECK(error.remedy().ends_with("did you mean \"join_timeout\"?"));
   }
 }

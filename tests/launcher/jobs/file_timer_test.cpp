@@ -59,7 +59,7 @@ TEST_CASE("a timer that ran out ends its process by its signal") {
   CHECK(worker.ended_by(10'000) == SIGUSR1);
 }
 
-TEST_CASE("of several that ran out the earliest with a signal counts") {
+TEST_CASE("of several expired timers the earliest one with a signal counts") {
   TimedWorker worker;
   const pid_t pid = worker.process.pid();
   worker.send(timer_line(pid, "a", 1, 0) + timer_line(pid, "b", 3, SIGKILL));

@@ -32,7 +32,7 @@ TEST_CASE("a job needs as many other nodes as it asks for") {
   CHECK(refused("1", 2) == "nothing was thrown");
   CHECK(refused("2", 3) == "nothing was thrown");
   CHECK(refused("1", 1) ==
-        "/checkpoint/replicate: the job has one node, and no other one's memory\n"
+        "/checkpoint/replicate: the job has one node, so there is no memory of another node\n"
         "  start it on several (--nnodes), or: --set checkpoint.replicate=null");
   CHECK(refused("2", 2) ==
         "/checkpoint/replicate: asks for the memory of 2 other nodes, and the job has 1\n"
@@ -59,15 +59,13 @@ TEST_CASE("a node sends to itself and to the next ones, in a ring") {
 TEST_CASE("nodes that are of no use to each other are warned of") {
   CHECK(test::warnings_of([] { warn_of_memory({"a", "b"}, false); }).empty());
   CHECK(test::warnings_of([] { warn_of_memory({"a"}, false); }) ==
-        "warning: /checkpoint/replicate: the job goes on with one node, so its checkpoints are in "
-        "no other "
-        "one's memory; ");
+        "warning: /checkpoint/replicate: the job continues on one node, so its checkpoints are not "
+        "in the memory of another node; ");
   CHECK(test::warnings_of([] {
           warn_of_memory({"a", "b"}, true);
         }) ==
-        "warning: /checkpoint/replicate: all nodes of the job are launchers of one host: their "
-        "memory is "
-        "lost with it; ");
+        "warning: /checkpoint/replicate: all launchers of the job are on one host: if it is lost, "
+        "all copies in memory are lost; ");
 }
 
 TEST_CASE("no node accepts a checkpoint of a step that rank 0 has not begun") {

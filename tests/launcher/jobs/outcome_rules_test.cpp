@@ -23,7 +23,7 @@ WorkerEnd ended_with(int code, int signal = 0, bool was_stopped = true, bool was
           .was_killed = was_killed};
 }
 
-TEST_CASE("a recipe is started again where the same may not happen again") {
+TEST_CASE("a recipe is restarted after failures that a restart can fix") {
   for (const int code : {1, 74, 75}) CHECK(kRecipeRules.worth_restart(failed_with(code)));
   for (const int code : {2, 65, 71, 76, 130})
     CHECK_FALSE(kRecipeRules.worth_restart(failed_with(code)));

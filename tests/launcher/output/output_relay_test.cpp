@@ -47,7 +47,7 @@ TEST_CASE("the last 20 lines are kept, torn or not") {
   CHECK(last.lines()[19] == "end");
 }
 
-TEST_CASE("of a large piece the same lines are kept as of small ones") {
+TEST_CASE("lines do not depend on the sizes of the pieces in which output arrives") {
   std::string text = "first\r";
   for (int i = 0; i < 100; ++i) {
     text += std::to_string(i) + (i % 7 == 0 ? "\r\n" : i % 5 == 0 ? "\n\n" : "\n");
@@ -69,7 +69,7 @@ TEST_CASE("a progress bar leaves its last state, not all of them") {
         std::vector<std::string>{"2999 of 3000 [##   ] terminate called", "next", "", "end"});
 }
 
-TEST_CASE("of a long line only the start is kept") {
+TEST_CASE("only the beginning of a long line is kept") {
   LastLines last;
   last.add(std::string(10'000, 'x'));
   last.add("more\nnext");

@@ -41,11 +41,11 @@ TEST_CASE("a batch or lanes that do not go into the ranks are refused") {
   CHECK(refusal(recipe_with(global), 4).empty());  // lanes belong to the streamed order alone
   CHECK(refusal(recipe_with(global, "streamed"), 4) ==
         "/data/lanes: 6 is not a multiple of the 4 ranks\n"
-        "  change one of them; another number of lanes is another order");
+        "  change one of them; another number of lanes changes the data order");
   CHECK(refusal(recipe_with(global, "streamed"), 2).empty());
 }
 
-TEST_CASE("the ranks of a pipeline share a data coordinate, and need a micro-batch each") {
+TEST_CASE("the ranks of a pipeline share a data-parallel rank, and need a micro-batch each") {
   recipe::Recipe recipe = recipe_with({.per_device = 8, .accumulate = {}, .global = 64});
   recipe.parallel.pipeline = 2;
   CHECK(batch_text(plan_batch(recipe, 4), 4) == "64 = 8 x 4 x 2 groups of 2 ranks");

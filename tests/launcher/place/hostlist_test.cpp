@@ -27,7 +27,7 @@ TEST_CASE("what is no list is refused, a huge one too") {
     CAPTURE(text);
     CHECK_THROWS_WITH_AS(expand(text),
                          ("SLURM_STEP_NODELIST: \"" + text +
-                          "\" is no list of hosts\n  it should look like gpu[01-03,7],login")
+                          "\" is not a list of hosts\n  it should look like gpu[01-03,7],login")
                              .c_str(),
                          core::UsageError);
   }

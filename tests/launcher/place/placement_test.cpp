@@ -48,13 +48,13 @@ TEST_CASE("several nodes: ranks follow the node, the port is torchrun's") {
   CHECK(env.master_addr == "node0");
 }
 
-TEST_CASE("torchrun's N:N is N; a range needs places to meet") {
+TEST_CASE("torchrun's N:N is N; a range needs rendezvous endpoints") {
   CHECK(resolve_placement({.nnodes = "1:1"}).nnodes == 1);
   CHECK(placement_error({.nnodes = "1:2"}) ==
-        "--rdzv-endpoint: is missing, and nodes may come and go\n"
+        "--rdzv-endpoint: is missing, and --nnodes is a range\n"
         "  give every node the same HOST:PORT of one or more of the nodes: a:29400,b:29400");
   CHECK(placement_error({.nnodes = "3:2"}) ==
-        "--nnodes: \"3:2\" is upside down\n  give LEAST:MOST, 2:4");
+        "--nnodes: \"3:2\" has a minimum above its maximum\n  give MIN:MAX, such as 2:4");
   const Placement placement = resolve_placement({.nnodes = "2:4", .rdzv_endpoint = "a,b:7"});
   CHECK(placement.elastic());
   CHECK_FALSE(placement.fixed_ranks);
@@ -76,8 +76,8 @@ TEST_CASE("fixed nodes have numbers, unless the backend is c10d") {
   CHECK_FALSE(free.fixed_ranks);
   CHECK_FALSE(free.elastic());
   CHECK(placement_error({.nnodes = "2", .rdzv_endpoint = "a,b"}) ==
-        "--rdzv-endpoint: has several places, and the nodes are fixed\n"
-        "  give that of node 0, or --rdzv-backend c10d");
+        "--rdzv-endpoint: has several endpoints, and the number of nodes is fixed\n"
+        "  give the endpoint of node 0, or use --rdzv-backend c10d");
 }
 
 TEST_CASE("--local-addr is this node's address where torchrun takes it for that") {
@@ -106,7 +106,7 @@ TEST_CASE("wrong flags say what is allowed") {
         "  give every node the address of node 0");
   for (const char* const host : {"[::1]", " ", "a b"}) {
     CHECK(placement_error({.master_addr = host}) ==
-          fmt::format("--master-addr: \"{}\" is no host name or address\n  give a name or an "
+          fmt::format("--master-addr: \"{}\" is not a host name or address\n  give a name or an "
                       "address, IPv6 without brackets: node-1, 10.0.0.1 or fd00::1",
                       host));
   }
@@ -145,7 +145,7 @@ SlurmStep two_nodes() {
   return {.job = 123456, .nodes = 2, .tasks = 2, .node = 1, .hosts = {"n1", "n2"}, .gpus = 0};
 }
 
-TEST_CASE("under srun the nodes meet at the step's first host") {
+TEST_CASE("under srun the rendezvous is at the step's first host") {
   const Placement placement = resolve_placement({.nproc = "4"}, two_nodes());
   CHECK(placement.world_size() == 8);
   CHECK(placement.first_rank() == 4);

@@ -32,7 +32,7 @@ std::string refusal(const SlurmStep& step, const TaskView& view) {
   return "no error";
 }
 
-TEST_CASE("a task is a rank; the ranks meet at the step's first host") {
+TEST_CASE("a task is a rank; the rendezvous is at the step's first host") {
   const Placement placement = place_task(fifth_of_eight(), {.gpus = 4, .cpus = 16}, false);
   CHECK(placement.nproc == 1);
   CHECK(placement.world_size() == 8);
@@ -51,7 +51,8 @@ TEST_CASE("a task is a rank; the ranks meet at the step's first host") {
   CHECK(env.master_port == 23456);  // 20000 + 123456 mod 10000
 }
 
-TEST_CASE("rank 0 hosts the store, whatever its node's number; one node meets at home") {
+TEST_CASE(
+    "rank 0 hosts the store, whatever its node's number; one node uses the loopback address") {
   SlurmStep step = fifth_of_eight();
   step.task = step.local_task = 0;
   CHECK(place_task(step, {.gpus = 4}, false).hosts_store());

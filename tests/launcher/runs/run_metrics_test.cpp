@@ -15,7 +15,7 @@ const char* const kTwoAttempts =
 {"event":"checkpoint","attempt":1,"step":2,"time":52}
 {"event":"train","attempt":1,"st)";
 
-TEST_CASE("of a step that two attempts logged, the record of the later attempt counts") {
+TEST_CASE("the record of the later attempt counts for a step that two attempts logged") {
   const test::TemporaryFolder run;
   run.write("metrics.jsonl", kTwoAttempts);
   const RunMetrics metrics = read_metrics(run.path);

@@ -40,7 +40,7 @@ TEST_CASE("failure.json has every field in its order, and null for what is not k
         "}\n");
 }
 
-TEST_CASE("what hung is the cause, and a file is read as it was written") {
+TEST_CASE("failure.json of a hang has its cause, and is read back unchanged") {
   const test::TemporaryFolder folder;
   CHECK_FALSE(read_failure(folder.path).has_value());
   write_failure(folder.path,

@@ -264,18 +264,20 @@ TEST_CASE("a hang is the failure of the rank that is behind, with 75, whatever e
   GroupEnd end;
   end.workers = {ended(0, {.signal = SIGKILL}, 9.0, true),
                  ended(1, {.signal = SIGKILL}, 9.0, true)};
-  end.hang = Hang{.rank = 1,
-                  .local_rank = 1,
-                  .pid = 4242,
-                  .step = 7,
-                  .what = "rank 1 on host b never arrived at all-reduce 19 of step 7 (vote)",
-                  .lines = {"rank 1, pid 4242: silent for 2.0 s", "    #0 spin"}};
+  end.hang =
+      Hang{.rank = 1,
+           .local_rank = 1,
+           .pid = 4242,
+           .step = 7,
+           .what = "rank 1 on host b never arrived at all-reduce 19 of step 7 (step consensus)",
+           .lines = {"rank 1, pid 4242: silent for 2.0 s", "    #0 spin"}};
   const Failure failure = first_failure(end, plans(2)).value();
   CHECK(failure.rank == 1);
   CHECK(failure.status.shell_code() == 75);
   CHECK_FALSE(failure.followed);
   CHECK(render(failure) ==
-        "rank 1 on host b never arrived at all-reduce 19 of step 7 (vote) (local rank 1, pid "
+        "rank 1 on host b never arrived at all-reduce 19 of step 7 (step consensus) (local rank 1, "
+        "pid "
         "4242)\n"
         "  rank 1, pid 4242: silent for 2.0 s\n"
         "      #0 spin");

@@ -21,7 +21,7 @@ RankView view(int rank, core::Phase phase, std::int64_t collectives, double sile
 
 std::optional<BeatCollective> all_reduce(std::int64_t number) {
   if (number > 812) return std::nullopt;
-  return BeatCollective{.kind = "all-reduce", .name = "vote", .step = 120};
+  return BeatCollective{.kind = "all-reduce", .name = "step consensus", .step = 120};
 }
 
 std::string told(const RankView& behind, bool alone = false) {
@@ -35,7 +35,7 @@ TEST_CASE("behind is the rank with the fewest collectives, however long the othe
             {view(0, core::Phase::kData, 811, 8), view(1, core::Phase::kCollective, 812, 9)}) == 0);
 }
 
-TEST_CASE("of ranks with as many collectives it is the one that waits for nobody") {
+TEST_CASE("of ranks with equally many collectives the one that does not wait is named") {
   CHECK(find_behind({view(0, core::Phase::kCollective, 812, 9),
                      view(1, core::Phase::kCompute, 812, 8)}) == 1);
   CHECK(find_behind(
@@ -51,19 +51,21 @@ TEST_CASE("a process that was stopped is to blame, whatever it had reached") {
   CHECK(find_behind(views) == 1);
 }
 
-TEST_CASE("nobody runs, nobody is behind") { CHECK(find_behind({}) == std::nullopt); }
+TEST_CASE("without running ranks no rank is reported as behind") {
+  CHECK(find_behind({}) == std::nullopt);
+}
 
 // Of a job that has been silent for `job_silent_s`, under a time-out of 2 s.
 bool hung(const RankView& behind, double job_silent_s) {
   return is_hung(behind, std::chrono::duration<double>(job_silent_s), 2s);
 }
 
-TEST_CASE("who waits for nobody is judged by its own silence") {
+TEST_CASE("a rank that waits for no other is judged by its own silence") {
   CHECK_FALSE(hung(view(0, core::Phase::kData, 1, 1.9), 1.9));
   CHECK(hung(view(0, core::Phase::kData, 1, 2.1), 0));
 }
 
-TEST_CASE("who waits for others has more time, and is not judged while any rank beats") {
+TEST_CASE("a rank in a collective has more time, and is not judged while any rank makes progress") {
   for (const core::Phase phase :
        {core::Phase::kCollective, core::Phase::kJoining, core::Phase::kWaiting}) {
     CHECK_FALSE(hung(view(0, phase, 1, 4.9), 4.9));
@@ -76,12 +78,13 @@ TEST_CASE("a rank that others have overtaken waits for nobody, whatever its phas
   RankView overtaken = view(1, core::Phase::kCollective, 811, 2.1);
   overtaken.others_ahead = true;
   CHECK(hung(overtaken, 0));
-  CHECK(told(overtaken) == "rank 1 on host b never arrived at all-reduce 812 of step 120 (vote)");
+  CHECK(told(overtaken) ==
+        "rank 1 on host b never arrived at all-reduce 812 of step 120 (step consensus)");
 }
 
 TEST_CASE("the verdict names what the rank did not reach") {
   CHECK(told(view(5, core::Phase::kData, 811, 9)) ==
-        "rank 5 on host b never arrived at all-reduce 812 of step 120 (vote)");
+        "rank 5 on host b never arrived at all-reduce 812 of step 120 (step consensus)");
   CHECK(told(view(5, core::Phase::kData, 900, 9)) ==
         "rank 5 on host b never arrived at collective 901 of step 120");
   CHECK(told(view(5, core::Phase::kStarting, 0, 9)) == "rank 5 on host b never joined");

@@ -28,7 +28,7 @@ TEST_CASE("the rank that stands still is the verdict, not the one that waits for
   hangs.begin_step(7);
   hangs.enter(scaletrain::core::Phase::kData);
   waits.begin_step(7);
-  waits.name_next("vote");
+  waits.name_next("step consensus");
   waits.enter_collective("all-reduce");
   CHECK_FALSE(watch.judge(watch.look(two())).has_value());
   std::this_thread::sleep_for(150ms);
@@ -36,8 +36,8 @@ TEST_CASE("the rank that stands still is the verdict, not the one that waits for
   CHECK(hang.rank == 5);
   CHECK(hang.local_rank == 1);
   CHECK(hang.step == 7);
-  CHECK(hang.what ==
-        "rank 5 on host " + host_name() + " never arrived at all-reduce 1 of step 7 (vote)");
+  CHECK(hang.what == "rank 5 on host " + host_name() +
+                         " never arrived at all-reduce 1 of step 7 (step consensus)");
   REQUIRE(hang.lines.size() == 2);
   CHECK(hang.lines[0].find("rank 5, pid ") == 0);
   CHECK(hang.lines[0].find("in data, step 7, 0 collectives entered; ") != std::string::npos);
@@ -85,7 +85,7 @@ TEST_CASE("the shortest silence is sent to other nodes, and a rank that waits fo
   CHECK(watch.judge(views)->what.find("waits in all-reduce 2") != std::string::npos);
 }
 
-TEST_CASE("who beats does not hang, and no time-out means never") {
+TEST_CASE("a rank with heartbeats does not hang, and without a timeout no rank hangs") {
   HangWatch watch(2, HangWatch::Workers::kOurs, 100ms, 2);
   HangWatch patient(2, HangWatch::Workers::kOurs, 0ms, 2);
   Beat first(watch.fd(0)), second(watch.fd(1));
@@ -108,7 +108,7 @@ TEST_CASE("a launcher that slept itself gives everybody the whole time again") {
   CHECK(watch.judge(watch.look(two())).has_value());
 }
 
-TEST_CASE("a program is watched from its first beat on") {
+TEST_CASE("a program is watched from its first heartbeat on") {
   HangWatch watch(2, HangWatch::Workers::kPrograms, 50ms, 2);
   std::this_thread::sleep_for(70ms);
   std::vector<RankView> views = watch.look(two());
@@ -123,7 +123,7 @@ TEST_CASE("a program is watched from its first beat on") {
   CHECK(watch.judge(views).value().rank == 5);  // rank 4 was silent for longer, and never beat
 }
 
-TEST_CASE("any write to a program's file is a beat, also the same words again") {
+TEST_CASE("any write to a program's heartbeat file counts, also of the same text") {
   HangWatch watch(2, HangWatch::Workers::kProgramsFromStart, 200ms, 2);
   const auto write = [&](int rank, const std::string& words) {
     std::ofstream("/proc/self/fd/" + std::to_string(watch.fd(rank))) << words << "\n";

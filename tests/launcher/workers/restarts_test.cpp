@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 const core::SteadyTime kStart = core::SteadyTime{} + hours(1);
 
-TEST_CASE("so many restarts and no more") {
+TEST_CASE("--max-restarts limits the number of restarts") {
   Restarts restarts({.most = 2});
   CHECK(restarts.next(kStart, hours(1)) == milliseconds(0));
   CHECK(restarts.next(kStart, hours(1)) == milliseconds(0));
@@ -31,7 +31,7 @@ TEST_CASE("the first restart is at once, then quick failures wait longer and lon
   CHECK(restarts.text(seconds(60)) == "starting again: restart 9 of 100, in 60 s");
 }
 
-TEST_CASE("an attempt that lasted begins anew") {
+TEST_CASE("an attempt that lasted long resets the restart delay") {
   Restarts restarts({.most = 100});
   for (int i = 0; i < 5; ++i) restarts.next(kStart, seconds(5));
   CHECK(restarts.next(kStart, minutes(2)) == milliseconds(0));
@@ -39,13 +39,13 @@ TEST_CASE("an attempt that lasted begins anew") {
   CHECK(restarts.next(kStart, seconds(5)) == milliseconds(1000));
 }
 
-TEST_CASE("no wait where none is wanted") {
+TEST_CASE("a restart delay of 0 does not wait") {
   Restarts restarts({.most = 50, .per_hour = 0, .delay = milliseconds(0)});
   for (int i = 0; i < 50; ++i) CHECK(restarts.next(kStart, milliseconds(1)) == milliseconds(0));
   CHECK(restarts.text(milliseconds(0)) == "starting again: restart 50 of 50");
 }
 
-TEST_CASE("so many restarts in any hour") {
+TEST_CASE("--restarts-per-hour limits the restarts in any hour") {
   Restarts restarts({.most = 100, .per_hour = 2});
   CHECK(restarts.next(kStart, minutes(2)).has_value());
   CHECK(restarts.next(kStart + minutes(30), minutes(2)).has_value());

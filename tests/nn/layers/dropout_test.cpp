@@ -21,7 +21,7 @@ Drawn drawn_at(std::optional<std::uint64_t> place, std::uint64_t seed = 7) {
   return {apart, layer.forward(at::ones({64}))};
 }
 
-TEST_CASE("ranks that draw apart draw different numbers, and alike again afterwards") {
+TEST_CASE("rank-local draws differ between ranks, and later draws are equal again") {
   at::manual_seed(7);
   Dropout apart(0.5), alike(0.5);
   apart.draw_apart(0);
@@ -34,7 +34,7 @@ TEST_CASE("ranks that draw apart draw different numbers, and alike again afterwa
   CHECK_FALSE(after.equal(first));
 }
 
-TEST_CASE("what is drawn apart is a function of the seed, another one each time") {
+TEST_CASE("rank-local draws are a function of the seed, different in each call") {
   CHECK(drawn_at(3).apart.equal(drawn_at(3).apart));
   CHECK_FALSE(drawn_at(3).apart.equal(drawn_at(3).alike));
   CHECK_FALSE(drawn_at(3, 7).apart.equal(drawn_at(3, 8).apart));

@@ -8,7 +8,7 @@
 
 namespace scaletrain::nn {
 
-TEST_CASE("by its inputs a parameter is uniform within 1 / sqrt(inputs)") {
+TEST_CASE("fan-in initialization is uniform within 1 / sqrt(inputs)") {
   const at::Tensor drawn = at::empty({1000, 16});
   initialise_by_inputs(drawn, 16, at::detail::createCPUGenerator(3));
   CHECK(drawn.abs().max().item<double>() <= 0.25);  // 1 / sqrt(16)
@@ -17,7 +17,8 @@ TEST_CASE("by its inputs a parameter is uniform within 1 / sqrt(inputs)") {
   CHECK(drawn.mean().item<double>() == doctest::Approx(0).epsilon(0.005));
 }
 
-TEST_CASE("by its outputs a convolution is normal with sqrt(2 / (outputs * kernel size))") {
+TEST_CASE(
+    "fan-out initialization of a convolution is normal with sqrt(2 / (outputs * kernel size))") {
   const at::Tensor drawn = at::empty({50, 100, 3, 3});
   initialise_by_outputs(drawn, at::detail::createCPUGenerator(3));
   CHECK(drawn.std().item<double>() ==

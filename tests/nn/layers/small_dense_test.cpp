@@ -57,7 +57,7 @@ TEST_CASE("small_dense has the bits of ATen's linear and relu") {
   check_as_aten(drawn({2, 3, 4, 8}), drawn({6, 8}), at::Tensor(), true);
 }
 
-TEST_CASE("what small_dense does not take") {
+TEST_CASE("small_dense_takes() refuses unsupported shapes, strides and dtypes") {
   if (!core::has_avx2()) return;
   const at::Tensor input = at::ones({4, 6}), weight = at::ones({3, 6}), bias = at::ones({3});
   CHECK(small_dense_takes(input, weight, bias));

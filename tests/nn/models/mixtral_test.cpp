@@ -138,7 +138,7 @@ void for_each_mixture(Model& model, const std::function<void(ExpertLayer&)>& bod
   }
 }
 
-TEST_CASE("of ranks that have parts of experts each has its part of an auxiliary loss's gradient") {
+TEST_CASE("with tensor-parallel experts each rank has its part of the auxiliary loss's gradient") {
   const auto whole = mixtral(), part = mixtral();
   int sums = 0;
   for_each_mixture(*part, [&](ExpertLayer& layer) {

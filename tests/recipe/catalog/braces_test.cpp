@@ -31,7 +31,7 @@ TEST_CASE("ranges keep their width, lists their order, the first brace changes s
   CHECK(expand("{a,b}/{0..1}") == Names{"a/0", "a/1", "b/0", "b/1"});
 }
 
-TEST_CASE("what is no brace expression is told") {
+TEST_CASE("an invalid brace expression is reported") {
   CHECK(mistake_of("a{b") == "has a \"{\" without a \"}\"");
   CHECK(mistake_of("a}b") == "has a \"}\" without a \"{\"");
   CHECK(mistake_of("{a,{b,c}}") == "has a brace inside a brace");

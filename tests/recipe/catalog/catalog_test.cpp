@@ -65,9 +65,9 @@ TEST_CASE("every row of models.def could be added under another name") {
 TEST_CASE("a row that cannot be is refused") {
   const auto number = KEY_NUM(x, 0.5, from(0).to(1), "");
   const auto whole = KEY_INT(n, 1, from(0).to(8), "");
-  CHECK(error_of_row({"mlp", "", {}}) == "model mlp: is there already\n  change its row");
-  CHECK(fault({"a b", "", {}}) == "is no name of letters, digits and _");
-  CHECK(fault({"m", "", {FOR_TASK(cooking)}}) == "learns cooking, which is no task");
+  CHECK(error_of_row({"mlp", "", {}}) == "model mlp: exists already\n  change its row");
+  CHECK(fault({"a b", "", {}}) == "is not a name of letters, digits and _");
+  CHECK(fault({"m", "", {FOR_TASK(cooking)}}) == "has the task cooking, which does not exist");
   CHECK(fault({"m", "", {number, number}}) == "has a key \"x\", which is no name, or taken");
   CHECK(fault({"m", "", {KEY_FLAG(num_classes, true, "")}}) ==
         "has a key \"num_classes\", which is no name, or taken");

@@ -144,7 +144,7 @@ TEST_CASE("a recipe's worker says what its models are") {
                     fmt::join(models().names(), ", "), files.registry()));
   CHECK(parse_recipe(minimal_recipe(), "r.json", {worker}).model.name == "mlp");
   CHECK(error_of(minimal_recipe("\"worker\": \"/nowhere/worker\"")) ==
-        "r.json:6: /worker: \"/nowhere/worker\" is no executable file\n"
+        "r.json:6: /worker: \"/nowhere/worker\" is not an executable file\n"
         "  name a worker program, here or by --worker PATH");
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("an optimizer without a published rate, and an unknown batch, have no 
   CHECK(rate_with({}, 0) == 0);
 }
 
-TEST_CASE("a rate is scaled where the recipe scales it with the batch") {
+TEST_CASE("the usual rate is compared after lr_base_batch scaling") {
   CHECK(scaled_rate(optimizer_with({}), 512) == doctest::Approx(0.1));
   CHECK(scaled_rate(optimizer_with({"optimizer.lr_base_batch=128"}), 512) == doctest::Approx(0.4));
   CHECK(scaled_rate(optimizer_with({"optimizer.lr_base_batch=128", "optimizer.lr_scaling=sqrt"}),

@@ -85,9 +85,9 @@ TEST_CASE("a byte order mark is allowed and does not move the lines") {
   CHECK(parse("\xEF\xBB\xBF{\n\"a\": 1}").member("a")->line == 2);
 }
 
-TEST_CASE("a name twice in one object is told with both lines") {
+TEST_CASE("a name twice in one object is reported with both lines") {
   CHECK(parse_error("{\"a\": 1,\n\"b\": 2,\n\"a\": 3}") ==
-        "r.json:3: \"a\" stands twice in one object, first on line 1\n  keep one of them");
+        "r.json:3: \"a\" occurs twice in one object, first on line 1\n  keep one of them");
 }
 
 TEST_CASE("numbers beyond 64 bits are refused, not rounded") {
@@ -98,7 +98,7 @@ TEST_CASE("numbers beyond 64 bits are refused, not rounded") {
   CHECK(parse_error("{\"a\":\n1e400}") == "r.json:2: '1e400'" + tail);
 }
 
-TEST_CASE("text that is not JSON is told with its line") {
+TEST_CASE("text that is not JSON is reported with its line") {
   CHECK(parse_error("{\"a\": 1,\n,}") ==
         std::string("r.json:2: not JSON: syntax error while parsing object key - unexpected ','; "
                     "expected string literal") +
@@ -116,7 +116,7 @@ TEST_CASE("text that is not JSON is told with its line") {
             kSyntaxRemedy);
 }
 
-TEST_CASE("empty text and text that ends too soon are told") {
+TEST_CASE("empty text and text that ends too soon are reported") {
   CHECK(parse_error("") == "r.json: is empty\n  write a recipe; recipes/ has examples");
   CHECK(parse_error(" \n") == "r.json: is empty\n  write a recipe; recipes/ has examples");
   CHECK(parse_error("{\"a\":\n[1,") ==

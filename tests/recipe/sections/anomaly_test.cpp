@@ -35,7 +35,7 @@ TEST_CASE("a rollback needs replicas that are equal, and asynchronous ones agree
         "  use another policy, or leave \"sync\" out");
   CHECK(error_of(minimal_recipe(), {"anomaly={}", "sync=periodic"}) == "no error");
   CHECK(error_of(minimal_recipe(), {"anomaly={}", "sync=async"}) ==
-        "--set anomaly: asynchronous replicas share no step on which they could agree\n"
+        "--set anomaly: asynchronous replicas have no step consensus\n"
         "  leave it out, or use another \"sync\"");
 }
 

@@ -107,8 +107,8 @@ TEST_CASE("a ramp in a training of so many steps needs a schedule in steps") {
   const std::string ramp = R"(batch={"global": 96, "per_device": 32,
                                      "ramp": {"start": 32, "increment": 32, "samples": 9}})";
   const std::string refused =
-      "--set batch: /batch/ramp: the schedule counts epochs, which have more steps while the batch "
-      "grows, and the training is so many steps\n"
+      "--set batch: /batch/ramp: the schedule is in epochs, which have more steps while the batch "
+      "grows, and the length of training is in steps\n"
       "  give the training's length in \"epochs\", or the schedule in steps";
   const std::vector<std::string> schedules{
       R"(schedule={"warmup": {"epochs": 1}})", R"(schedule={"cooldown": {"epochs": 1}})",

@@ -44,7 +44,7 @@ TEST_CASE("the best is chosen by a mean only where there is one") {
 TEST_CASE("an optimizer that is a mean of the weights itself takes no ema") {
   CHECK(error_of(minimal_recipe(),
                  {R"(optimizer={"name": "schedule_free_adamw", "lr": 0.1})", "ema={}"}) ==
-        "--set ema: schedule_free_adamw evaluates and saves a mean of the weights already\n"
+        "--set ema: schedule_free_adamw evaluates and saves averaged weights already\n"
         "  leave it out");
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("a tracker that is unknown or there twice is refused") {
   CHECK(error_of(minimal_recipe(), {"log.to=excel"}) ==
         "--set log.to: \"excel\" is not a choice here\n  use " + allowed);
   CHECK(error_of(minimal_recipe(), {R"(log.to=["csv", "csv"])"}) ==
-        "--set log.to: /log/to/1: \"csv\" is there twice\n  name it once");
+        "--set log.to: /log/to/1: \"csv\" occurs twice\n  name it once");
 }
 
 TEST_CASE("an editor completes the names of trackers and events") {

@@ -23,7 +23,7 @@ TEST_CASE("a loss may have a weight for each class") {
   for (const Case& item : {
            Case{"[1, 2]",
                 "has 2 numbers, and the model 3 classes\n"
-                "  write one number a class"},
+                "  write one number for each class"},
            Case{"[0, 0, 0]",
                 "is 0 for every class\n"
                 "  leave it out"},

@@ -14,8 +14,8 @@ namespace scaletrain::recipe {
 TEST_CASE("BatchNorm has two values at least") {
   const std::string resnet = R"(model={"name": "resnet18", "num_classes": 10})";
   CHECK(error_of(minimal_recipe(), {resnet, "data.image_size=32", "batch.per_device=1"}) ==
-        "--set batch.per_device: is 1, of which BatchNorm cannot compute a deviation in images of "
-        "32\n"
+        "--set batch.per_device: is 1, which leaves BatchNorm one value for each channel with "
+        "images of 32\n"
         "  use 2 or more, with a smaller /batch/accumulate for the same global batch, or \"norm\": "
         "\"group\" in /model");
   CHECK(error_of(minimal_recipe(), {resnet, "data.image_size=64", "batch.per_device=1"}) ==
@@ -24,7 +24,7 @@ TEST_CASE("BatchNorm has two values at least") {
                                     "batch.per_device=1"}) == "no error");
 }
 
-TEST_CASE("who accumulates with BatchNorm is advised to take another norm") {
+TEST_CASE("gradient accumulation with BatchNorm of one sample suggests another norm") {
   const auto advice = [](const std::vector<std::string>& set, std::int64_t accumulate) {
     std::vector<std::string> all{R"(model={"name": "resnet18", "num_classes": 10})"};
     all.insert(all.end(), set.begin(), set.end());

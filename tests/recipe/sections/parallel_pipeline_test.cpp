@@ -154,7 +154,7 @@ TEST_CASE("a model of one's own is checked by what its row says of its units") {
   CHECK(error("more", 7) == "no error");
   CHECK(error("more", 64, "model.layers=9223372036854775807") == "no error");
   CHECK(error("one", 2) ==
-        "--set parallel.pipeline: one is one unit, and a pipeline's stages are made of units\n"
+        "--set parallel.pipeline: one has one unit, and each pipeline stage needs at least one\n"
         "  leave it out");
   CHECK(error("two", 3) ==
         "--set parallel.pipeline: 3 stages of a model that has 2 units\n  use at most 2 stages");
@@ -165,16 +165,16 @@ TEST_CASE("a model of one's own is checked by what its row says of its units") {
 TEST_CASE("what a pipeline cannot have is refused") {
   CHECK(error_of(minimal_recipe(),
                  {"parallel.pipeline=2", "batch.per_device=auto", "batch.global=64"}) ==
-        "--set batch.per_device: \"auto\" does not find what a pipeline's stages "
-        "hold\n  use a number");
+        "--set batch.per_device: \"auto\" cannot measure the memory of pipeline stages\n  use a "
+        "number");
   CHECK(error_of(minimal_recipe(),
                  {"parallel.pipeline=2", "batch.accumulate=2", "recompute.budget_mb=9"}) ==
-        "--set recompute.budget_mb: does not know how many micro-batches a "
-        "pipeline's stage holds\n  say which units: \"all\", or \"every\"");
+        "--set recompute.budget_mb: does not know how many micro-batches a pipeline stage stores\n "
+        " name the units: \"all\", or \"every\"");
   CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "batch.accumulate=2", "recompute=all",
                                     "parallel.schedule=zero_bubble"}) ==
-        "--set recompute: a zero_bubble schedule keeps what gradients of weights need, "
-        "and this throws it away\n  leave it out, or use \"schedule\": \"1f1b\"");
+        "--set recompute: a zero_bubble schedule keeps activations for weight gradients, and "
+        "recompute frees them\n  leave it out, or use \"schedule\": \"1f1b\"");
   CHECK(error_of(minimal_recipe(),
                  {"parallel.pipeline=2", "batch.accumulate=2", "checkpoint.writers=rank_0"})
             .find(R"(has only its part of the model, of "pipeline": 2)") != std::string::npos);
@@ -189,8 +189,8 @@ TEST_CASE("what a pipeline cannot have is refused") {
   CHECK(error_of(minimal_recipe(), {R"(model={"name": "torchscript", "num_classes": 3, "file": ")" +
                                         folder.file("m.pt") + "\"}",
                                     "parallel.pipeline=2", "batch.accumulate=2"}) ==
-        "--set parallel.pipeline: torchscript is one unit, and a pipeline's "
-        "stages are made of units\n  leave it out");
+        "--set parallel.pipeline: torchscript has one unit, and each pipeline stage needs at least "
+        "one\n  leave it out");
 }
 
 }  // namespace scaletrain::recipe

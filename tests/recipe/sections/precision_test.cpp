@@ -41,11 +41,12 @@ TEST_CASE("bf16_pure is refused with what needs fp32 weights") {
   CHECK(error_of(minimal_recipe(), {"precision=bf16_pure",
                                     R"(optimizer={"name": "schedule_free_adamw", "lr": 0.1})"}) ==
         "--set precision: schedule_free_adamw keeps fp32 weights in its state, which bf16_pure is "
-        "to save\n  use bf16, or another optimizer");
+        "to avoid\n  use bf16, or another optimizer");
   CHECK_NOTHROW(
       parse_recipe(minimal_recipe(), "r.json", {"precision=bf16_pure", "offload.optimizer=true"}));
   CHECK(error_of(minimal_recipe(), {"precision=bf16_pure", "sam={}"}) ==
-        "--set sam: moves weights by less than bf16 can show, and bf16_pure has no others\n"
+        "--set sam: perturbs weights by less than bf16 can represent, and bf16_pure has no fp32 "
+        "weights\n"
         "  leave it out, or use bf16");
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("a model that is one unit has nothing that could be run again") {
       R"(model={"name": "torchscript", "num_classes": 3, "file": ")" + folder.file("m.pt") + "\"}",
       "recompute=all"};
   CHECK(error_of(minimal_recipe(), model) ==
-        "--set recompute: torchscript is one unit, and backward needs all of it at once\n"
+        "--set recompute: torchscript has one unit, and backward needs all of it at once\n"
         "  leave it out");
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("one unit may be said by its number") {
   CHECK(refusal({"own", "", {HAS_UNITS_FIXED(2)}}) == "no error");
   CHECK(refusal({"own", "", {}}) == "no error");
   CHECK(refusal({"own", "", {HAS_UNITS_FIXED(1)}}) ==
-        "--set recompute: own is one unit, and backward needs all of it at once\n"
+        "--set recompute: own has one unit, and backward needs all of it at once\n"
         "  leave it out");
 }
 

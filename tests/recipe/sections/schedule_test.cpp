@@ -18,10 +18,10 @@ TEST_CASE("an exponential warmup needs something to rise from") {
   CHECK(parse_recipe(minimal_recipe(), "r.json", from_more).schedule.warmup_shape == "exponential");
 }
 
-TEST_CASE("one_cycle has a rise of its own and takes no warmup") {
+TEST_CASE("one_cycle has its own warmup and takes no warmup") {
   CHECK(
       error_of(minimal_recipe(), {"schedule.decay=one_cycle", R"(schedule.warmup={"steps": 5})"}) ==
-      "--set schedule.warmup: one_cycle has a rise of its own\n"
+      "--set schedule.warmup: one_cycle has its own warmup\n"
       "  leave it out, and set \"rise_share\"");
   CHECK(parse_recipe(minimal_recipe(), "r.json", {"schedule.decay=one_cycle"})
             .schedule.decay.number("rise_share") == 0.3);

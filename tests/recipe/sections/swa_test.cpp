@@ -31,19 +31,19 @@ TEST_CASE("its resolved keys read back") {
 
 TEST_CASE("nothing else may be a mean of the weights") {
   CHECK(error_of(minimal_recipe(), {"swa={}", "ema={}"}) ==
-        "--set swa: is a mean of the weights, and so is /ema\n"
+        "--set swa: averages the weights, and so does /ema\n"
         "  leave one of them out");
   CHECK(error_of(minimal_recipe(),
                  {"swa={}", R"(optimizer={"name": "schedule_free_adamw", "lr": 0.1})"}) ==
-        "--set swa: schedule_free_adamw evaluates and saves a mean of the weights already\n"
+        "--set swa: schedule_free_adamw evaluates and saves averaged weights already\n"
         "  leave it out");
 }
 
 TEST_CASE("a model with BatchNorm is refused by name, with what can be done") {
   const std::string resnet = R"(model={"name": "resnet18", "num_classes": 2})";
   CHECK(error_of(minimal_recipe(), {resnet, "swa={}"}) ==
-        "--set swa: the mean of resnet18's weights would need BatchNorm statistics of its own, "
-        "which nobody takes\n"
+        "--set swa: averaged weights of resnet18 would need their own BatchNorm statistics, which "
+        "are not computed\n"
         "  use \"norm\": \"group\" in /model, or /ema");
   CHECK(parse_recipe(minimal_recipe(), "r.json", {resnet, "model.norm=group", "swa={}"})
             .swa.has_value());

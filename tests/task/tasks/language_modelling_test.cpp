@@ -116,7 +116,7 @@ TEST_CASE("bits per byte are measured of the sets that say how long their text i
   CHECK(task->finish(Split::kTest, sums, {}).size() == 2);
 }
 
-TEST_CASE("documents are kept apart where the recipe asks for it, by one token in all sets") {
+TEST_CASE("document attention uses the same end-of-text token in all sets") {
   Texts texts;
   texts.add_card("train", 41);
   texts.add_card("val", 17);
@@ -151,7 +151,7 @@ TEST_CASE("a token that the model does not have is refused") {
   CHECK_THROWS_AS((void)texts.windows(*task, Split::kVal), core::DataError);
 }
 
-TEST_CASE("of sequences that ranks share, the tokens, targets and positions that are here") {
+TEST_CASE("a context-parallel rank gets its own tokens, targets and positions") {
   Texts texts;
   texts.add_card("train", 41);
   texts.add_card("val", 17);

@@ -130,7 +130,7 @@ TEST_CASE("a delivery that keeps its items loses none by an error") {
   CHECK(run.delivery.missing().empty());
 }
 
-TEST_CASE("a second file has a write of its own, and its items are counted apart") {
+TEST_CASE("a second file has a write of its own, and its items are counted separately") {
   Delivered run;
   run.write_numbers({1, 2, 3});
   run.write_numbers({4, 5}, "b.jsonl");
@@ -142,7 +142,7 @@ TEST_CASE("a second file has a write of its own, and its items are counted apart
   CHECK(run.delivery.missing() == Shortfalls{{"record", 3, true}});
 }
 
-TEST_CASE("if the first file became shorter, all are delivered anew to a new sink") {
+TEST_CASE("if the first file became shorter, all are delivered again to a new sink") {
   Delivered run;
   run.write_numbers({1, 2});
   run.write_numbers({4}, "b.jsonl");

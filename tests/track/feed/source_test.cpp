@@ -81,7 +81,7 @@ TEST_CASE("a file is followed from a byte on, and from its beginning after a rew
   CHECK(run.restarts == 0);
 }
 
-TEST_CASE("a file that became shorter is read from its beginning, and counted anew") {
+TEST_CASE("a file that became shorter is read from its beginning, and counted again") {
   FollowedNumbers run;
   run.write("a.jsonl", "{\"n\":1}\n{\"n\":2}\n");
   run.drain();

@@ -57,7 +57,7 @@ fs::path saved_by_two(const recipe::Recipe& recipe) {
 
 }  // namespace
 
-TEST_CASE("a run is built of what the recipe asks for") {
+TEST_CASE("a run is built from the sections of the recipe") {
   const testing::TinyRun tiny;
   for (const std::string& said : built(tiny.recipe(), tiny.recipe(), std::nullopt)) {
     CHECK(said == "global 8 of 2 ranks, 4 steps; owns 4, state 4; at 0, layout [[3, 2, 1, 0]]");

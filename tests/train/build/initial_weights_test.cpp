@@ -199,7 +199,7 @@ TEST_CASE("tensor ranks each take their part of the weights") {
   }
 }
 
-TEST_CASE("while weights are read the launcher hears that the run is starting, then what came") {
+TEST_CASE("the launcher gets heartbeats while weights are read, and the phase afterwards") {
   const testing::TinyRun tiny;
   const std::string folder = saved(tiny, 3);
   const std::string log = testing::logged_apart([&] {

@@ -107,14 +107,13 @@ TEST_CASE("rank 0 says which units run again, and what cannot be kept to") {
   const std::string none = log_of(1000);
   CAPTURE(none);
   CHECK(none.starts_with("recompute: 0 of "));
-  CHECK(none.find(" units run again: activations take ") != std::string::npos);
+  CHECK(none.find(" units are recomputed: activations take ") != std::string::npos);
   CHECK(none.find("warning") == std::string::npos);
   const std::string all = log_of(1);
   CAPTURE(all);
   CHECK(all.find(" units run again, ") != std::string::npos);
-  CHECK(
-      all.ends_with("warning: /recompute/budget_mb: 1 cannot be kept to; make "
-                    "/batch/per_device smaller\n"));
+  CHECK(all.ends_with(
+      "warning: /recompute/budget_mb: 1 is too small for this recipe; lower /batch/per_device\n"));
   const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
     const std::string path = tiny.path(fmt::format("log-{}", env.rank));
     dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDERR_FILENO);

@@ -145,7 +145,7 @@ TEST_CASE("measures that are no sums are of all samples on any number of ranks")
   }
 }
 
-TEST_CASE("what ranks with the same data coordinate measure counts once") {
+TEST_CASE("metrics of ranks with the same data-parallel rank count once") {
   const testing::TinyRun tiny;
   for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
          const auto run =

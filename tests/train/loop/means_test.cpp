@@ -54,7 +54,7 @@ std::vector<float> head_of(const recipe::Recipe& recipe, int step, const std::st
 
 }  // namespace
 
-TEST_CASE("of a list of decays each mean is looked at, saved and goes on under its own name") {
+TEST_CASE("each EMA of a list of decays is validated, saved and resumed under its own name") {
   const testing::TinyRun tiny;
   const auto recipe = [&](const std::string& output) {
     return tiny.recipe({"steps=4", "ema={\"decay\": [0.8, 0.5]}", "validate.every={\"steps\": 4}",

@@ -69,7 +69,7 @@ std::string ended_mirrored(const std::vector<std::string>& changes, bool is_bloc
     }
     core::set_warning_listener({});
     const bool goes_on =
-        warnings.find("training goes on without a copy of a checkpoint of ") != std::string::npos;
+        warnings.find("training continues without a copy of a checkpoint of ") != std::string::npos;
     const bool lacks = warnings.find("has no copy of the last checkpoint") != std::string::npos;
     return fmt::format("{}{}{}; {}; {}", end, goes_on ? ", goes on" : "", lacks ? ", lacks" : "",
                        steps_below(recipe.output),

@@ -165,7 +165,7 @@ TEST_CASE("a node that is gone costs its copy, once with a warning, and not the 
   CHECK(count_of(said, "is in the memory of 1 node, and two are needed") == 1);
 }
 
-TEST_CASE("what nodes lack is said anew where they lacked nothing before") {
+TEST_CASE("missing peer checkpoints are reported again after they were complete") {
   const testing::TinyRun tiny;
   const std::string said = testing::said_apart([&] {
     const test::Node own, small(20'000);
@@ -183,7 +183,7 @@ TEST_CASE("what nodes lack is said anew where they lacked nothing before") {
   CHECK(said.ends_with("\n1 of 2 nodes, 4 of 2 nodes"));
 }
 
-TEST_CASE("nobody waits for a node that says nothing once all is given up") {
+TEST_CASE("waiting for a silent node ends as soon as the job gives up") {
   const testing::TinyRun tiny;
   const auto results = testing::run_ranks({.world_size = 1}, [&](const core::WorkerEnv&) {
     int port = 0;

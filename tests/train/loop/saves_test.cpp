@@ -266,7 +266,7 @@ TEST_CASE("auto begins with a tenth of the time between failures, and says what 
         }).find(begin) == std::string::npos);
 }
 
-TEST_CASE("auto saves as often as failures make it worth") {
+TEST_CASE("\"auto\" saves at the interval of Daly's estimate") {
   const std::vector<std::string> changes{
       "steps=300",     "checkpoint.keep_last=1000", "checkpoint.keep_best=0",
       "data.val=null", "checkpoint.every=auto",     "optimizer.lr=1e-4"};

@@ -29,7 +29,7 @@ TEST_CASE("the facts of a start are those of the recipe, its sets and its ranks"
   }
 }
 
-TEST_CASE("frozen parameters are counted apart from trained ones") {
+TEST_CASE("frozen parameters are counted separately from trained ones") {
   const testing::TinyRun tiny;
   const auto frozen_and_all = [&](const std::vector<std::string>& changes) {
     return testing::said_apart([&] {

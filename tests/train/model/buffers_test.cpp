@@ -118,8 +118,9 @@ TEST_CASE("each rank gets what it had from a checkpoint; without that all keep r
   });
 }
 
-// Ranks 0 and 1, and 2 and 3, have the same data coordinate and other parts of the model.
-TEST_CASE("ranks of a data coordinate get what it had, and only data coordinates are averaged") {
+// Ranks 0 and 1, and 2 and 3, have the same data-parallel rank and other parts of the model.
+TEST_CASE(
+    "buffers are restored by data-parallel rank, and averaged over data-parallel ranks only") {
   const test::TemporaryFolder run;
   check_ranks(4, [&](dist::Group& group, NamedTensors& own) -> std::string {
     const dist::Mesh mesh(group,

@@ -358,7 +358,7 @@ double activation_bytes(const Ranks& ranks) {
   return static_cast<double>(meter->peak_of_each().of(units::MemoryKind::kActivations));
 }
 
-TEST_CASE("of a long sequence each rank keeps its share of the activations") {
+TEST_CASE("context parallel keeps 1/N of the activations on each rank") {
   check_on_ranks([](dist::Group& world) -> std::string {
     const Ranks by_2(world, {.context = 2}), by_4(world, {.context = 4});
     at::Tensor whole = at::zeros({}, at::kDouble);
@@ -383,8 +383,8 @@ TEST_CASE("a task whose samples are no sequences is refused") {
       share_sequences(mesh, *task::make_task(recipe, at::kCPU));
     } catch (const core::RecipeError& error) {
       const std::string said = error.what();
-      return said == "/task: image_classification has no sequences of tokens that ranks could "
-                     "share\n  leave out /parallel/context"
+      return said == "/task: image_classification has no token sequences that context-parallel "
+                     "ranks could divide\n  leave out /parallel/context"
                  ? ""
                  : said;
     }

@@ -229,9 +229,11 @@ TEST_CASE("ranks that share experts train as one process does that has all of th
   check_layouts(/*with_contexts=*/false);
 }
 
-TEST_CASE("so do ranks that share experts and sequences") { check_layouts(/*with_contexts=*/true); }
+TEST_CASE("ranks with expert and context parallelism have the gradients of one process") {
+  check_layouts(/*with_contexts=*/true);
+}
 
-TEST_CASE("who has no batch runs a token for each rank that may divide them") {
+TEST_CASE("a rank without a batch runs one dummy token for each tensor-parallel rank") {
   const auto results = testing::run_ranks({.world_size = 2}, [](const core::WorkerEnv& env) {
     dist::Group world(env, at::kCPU, 60s);
     const dist::Mesh mesh(world, core::MeshPlan(2, {.replica = {}, .tensor = 2}));
@@ -272,7 +274,7 @@ TEST_CASE("a rank that is lost on the way to the experts ends the others within 
         });
     for (int rank = 0; rank < 3; ++rank) {
       CHECK(results[rank].text.starts_with(fmt::format(
-          "rank {}: collective \"how many tokens experts get\" was not completed: a peer was lost",
+          "rank {}: collective \"token counts of the experts\" was not completed: a peer was lost",
           rank)));
       CHECK(results[rank].status == 75);
       CHECK(results[rank].seconds < 10);

@@ -97,18 +97,19 @@ TEST_CASE("what freezes nothing, or everything, is refused") {
   recipe::Model model = config("mlp");
   model.freeze = {"fc1.*", "fc1.weigth"};
   CHECK(refusal(model) ==
-        "/model/freeze: no parameter fits \"fc1.weigth\"\n  did you mean \"fc1.weight\"?");
+        "/model/freeze: no parameter matches \"fc1.weigth\"\n  did you mean \"fc1.weight\"?");
   model.freeze = {"layer1.*"};
-  CHECK(refusal(model) ==
-        "/model/freeze: no parameter fits \"layer1.*\"\n  use names as \"fc1.weight\", with * for "
-        "any characters");
+  CHECK(
+      refusal(model) ==
+      "/model/freeze: no parameter matches \"layer1.*\"\n  use names as \"fc1.weight\", with * for "
+      "any characters");
   model.freeze = {"*"};
   CHECK(refusal(model) ==
         "/model/freeze: every parameter is frozen\n  leave some of them to train");
   recipe::Model headless = config("gpt2");
   headless.linear_probe = true;
   CHECK(refusal(headless) ==
-        "/model/linear_probe: gpt2 does not say what its head is\n  name what is not trained by "
+        "/model/linear_probe: gpt2 does not define a head\n  name the parameters to freeze in "
         "/model/freeze");
 }
 

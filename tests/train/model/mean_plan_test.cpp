@@ -133,7 +133,8 @@ TEST_CASE("a model of somebody's own with BatchNorm has no equal mean") {
   CHECK_NOTHROW(check_means(recipe, plain));
   CHECK_NOTHROW(check_means(tiny.recipe({"ema={}"}), statistics));
   CHECK(test::message_of<core::RecipeError>([&] { check_means(recipe, statistics); }) ==
-        "/swa: mlp has BatchNorm statistics (bn1.running_mean), and a mean needs its own\n"
+        "/swa: mlp has BatchNorm statistics (bn1.running_mean), and averaged weights would need "
+        "their own\n"
         "  use /ema, or a model without BatchNorm");
 }
 

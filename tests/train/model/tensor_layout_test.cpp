@@ -167,7 +167,7 @@ std::string compare(OnMesh& part, OnMesh& whole, double own_loss, double whole_l
   return wrong;
 }
 
-// The examples of one data coordinate.
+// The examples of one data-parallel rank.
 std::vector<task::Example> examples_of(const recipe::Recipe& recipe, int reader) {
   recipe::Recipe read = recipe;
   return {testing::example_of(read, 2, static_cast<std::uint64_t>(10 + reader))};
@@ -292,7 +292,7 @@ TEST_CASE("with dropout ranks agree on what they share, and recomputation change
   }
 }
 
-TEST_CASE("ranks draw apart where each works on its part of the positions, otherwise alike") {
+TEST_CASE("ranks draw different numbers for divided positions and equal ones otherwise") {
   const Case one{"gpt2", "gpt2", with(kGpt2, {{"dropout", 0.5}})};
   for (const auto& result : run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
          at::set_num_threads(1);
@@ -342,8 +342,8 @@ TEST_CASE("a model without a plan is refused") {
          return said;
        })) {
     CHECK(result.text ==
-          "/parallel/tensor: mlp does not say how its layers can be cut\n"
-          "  use another model, as gpt2, llama or vit_base, or leave it out");
+          "/parallel/tensor: mlp has no tensor-parallel plan\n"
+          "  use another model, such as gpt2, llama or vit_base, or leave out /parallel/tensor");
   }
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("every so many steps") {
   CHECK(due_steps(Duration::Unit::kSteps, 7) == std::vector<int>{7, 14});
 }
 
-TEST_CASE("of a run whose epochs had another length, where they end now") {
+TEST_CASE("the end of an epoch follows the present number of steps after a change of the data") {
   // Step 3 stands for place 1 of its epoch of 8, so that it ends with step 10.
   CHECK(due_steps(Duration::Unit::kEpochs, 1, -2) == std::vector<int>{2, 10, 18});
   CHECK(due_steps(Duration::Unit::kSteps, 7, -2) == std::vector<int>{7, 14});

@@ -52,7 +52,7 @@ TEST_CASE("a step is counted once, also where a resume looks at it again") {
   CHECK(counts(recipe, "top1", {0.4}, state) == "1 ");
 }
 
-TEST_CASE("what was counted by another measure is forgotten") {
+TEST_CASE("another early-stopping metric resets the count of validations") {
   const testing::TinyRun tiny;
   format::TrainState state;
   const recipe::Recipe recipe = tiny.recipe({"early_stopping={}"});
@@ -65,7 +65,7 @@ TEST_CASE("what was counted by another measure is forgotten") {
   CHECK(counts(tiny.recipe(), "top1", {0.5, 0.4}, state) == "0 0 ");  // it is not asked for
 }
 
-TEST_CASE("what is counted anew knows nothing of what was before") {
+TEST_CASE("a new count of early stopping ignores earlier validations") {
   const testing::TinyRun tiny;
   format::TrainState state;
   counts(tiny.recipe({"early_stopping={}"}), "top1", {0.5, 0.4}, state);

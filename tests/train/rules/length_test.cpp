@@ -54,7 +54,7 @@ TEST_CASE("a run of so many steps has so many, whatever an epoch is; its epochs 
   CHECK(length.epoch_shift == 21 - 25);
 }
 
-TEST_CASE("of a batch that grows a length in epochs and its schedule follow the data") {
+TEST_CASE("with a batch size ramp a length and schedule in epochs follow the samples") {
   // 4, 4, 4, 8, 8, 12, ... of epochs of 30: five steps, then two each.
   const auto growing = std::make_shared<const core::StepPlan>(
       core::BatchSizes(12, core::BatchRamp{.start = 4, .increment = 4, .samples = 24}), 30);
@@ -71,7 +71,7 @@ TEST_CASE("of a batch that grows a length in epochs and its schedule follow the 
   CHECK(steps.place(3) == 1);
 }
 
-TEST_CASE("a change is told with both sizes, where it goes on and where it ends") {
+TEST_CASE("a change is reported with both sizes, where it goes on and where it ends") {
   const TrainState state = state_at(25, 2, 5);
   CHECK(describe_change(plan_length(kFourEpochs, 8, state), state, 10) ==
         "an epoch has 8 steps from here on, had 10: the run goes on at step 6 of epoch 3 and ends "

@@ -15,7 +15,7 @@ TEST_CASE("positions that were lost are ranges of epochs, with a replica's share
                           positions);
     return positions;
   };
-  // Of replicas of two data coordinates, each with micro-batches of 2.
+  // Of replicas of two data-parallel ranks, each with micro-batches of 2.
   Positions sharded;
   append_lost_positions({.replica = 1, .replicas = 3, .readers = 2, .from = 7, .to = 9}, length,
                         {.per_device = 2, .accumulate = 2, .global = 24}, sharded);

@@ -57,14 +57,14 @@ TEST_CASE("a parameter belongs to the first group that it fits, with its rate an
 
 TEST_CASE("a group that gets no parameter is refused") {
   CHECK(refusal_of({"fc1.*", "head.wieght"}) ==
-        "/optimizer/groups/1/match: no parameter fits \"head.wieght\"\n"
+        "/optimizer/groups/1/match: no parameter matches \"head.wieght\"\n"
         "  did you mean \"head.weight\"?");
   CHECK(refusal_of({"blocks.*"}) ==
-        "/optimizer/groups/0/match: no parameter fits \"blocks.*\"\n"
+        "/optimizer/groups/0/match: no parameter matches \"blocks.*\"\n"
         "  use names as \"fc1.weight\", with * for any characters");
   CHECK(refusal_of({"*", "*.bias"}) ==
-        "/optimizer/groups/1/match: every parameter that fits \"*.bias\" belongs to an earlier "
-        "group\n  put it in front of them, or leave it out");
+        "/optimizer/groups/1/match: every parameter that matches \"*.bias\" belongs to an earlier "
+        "group\n  put this group before the other, or leave it out");
 }
 
 TEST_CASE("hidden is what lies between the first layer and the head") {

@@ -53,7 +53,9 @@ TEST_CASE("it falls no lower than min_lr, and a schedule that is lower already s
   CHECK(lowered_lr(tiny.recipe(), state, 1) == 1);
 }
 
-TEST_CASE("by another measure it counts anew, and keeps its drops; without a plateau these go") {
+TEST_CASE(
+    "another plateau metric resets the count and keeps the drops; without a plateau they are "
+    "removed") {
   const testing::TinyRun tiny;
   format::TrainState state;
   const recipe::Recipe recipe = tiny.recipe({"schedule.plateau={\"patience\": 0}"});

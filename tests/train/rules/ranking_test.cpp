@@ -27,13 +27,13 @@ TEST_CASE("the k best are kept, of equals the earlier") {
   CHECK((best == Ranked{{60, 1}}));
 }
 
-TEST_CASE("of none to keep none is among them") {
+TEST_CASE("with keep_best 0 no checkpoint is among the best") {
   Ranked best{{10, 0.5}};
   CHECK_FALSE(rank(best, {20, 0.9}, kTop1, 0));
   CHECK(best.empty());
 }
 
-TEST_CASE("of a measure that is better when lower, the lowest come first") {
+TEST_CASE("for a measure that is better when lower, the lowest values rank first") {
   Ranked best;
   CHECK(rank(best, {10, 2.5}, kLoss, 2));
   CHECK(rank(best, {20, 1.5}, kLoss, 2));

@@ -108,7 +108,7 @@ TEST_CASE("a trace that rank 0 asks for is asked for on all ranks, with its numb
   for (const auto& result : results) CHECK(result.text == "5");
 }
 
-TEST_CASE("the strongest stop that any rank heard is that of all") {
+TEST_CASE("the strongest stop reason of any rank applies to all") {
   const auto stops = [](std::vector<StopReason> reasons) {
     std::vector<Own> own;
     for (const StopReason reason : reasons) own.push_back({0, {.stop = reason}});

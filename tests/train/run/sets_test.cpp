@@ -73,7 +73,7 @@ TEST_CASE("sets are opened for the rank's blocks, from where training stands") {
         "and sizes), first at 12 of epoch 2, 4 for validation, no test");
 }
 
-TEST_CASE("of replicas that are apart the ranks of each look at all of a held-out set together") {
+TEST_CASE("the ranks of each decoupled replica evaluate a whole held-out set together") {
   const testing::TinyRun tiny;
   const recipe::Recipe recipe = tiny.recipe({"sync=diloco"});
   const auto seen = [&](int rank, const core::MeshPlan& plan) {
@@ -91,7 +91,7 @@ TEST_CASE("of replicas that are apart the ranks of each look at all of a held-ou
   }
 }
 
-TEST_CASE("ranks with the same data coordinate read the same blocks") {
+TEST_CASE("ranks with the same data-parallel rank read the same blocks") {
   const testing::TinyRun tiny;
   const core::MeshPlan plan(4, {.pipe = 1, .replica = {}, .shard = 1, .tensor = 2});
   const std::string first = opened(tiny.recipe(), at(2, 1), 0);

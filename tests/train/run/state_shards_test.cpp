@@ -106,7 +106,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what ranks of tensor alone cut is gathered for a checkpoint, but of replicas apart") {
+TEST_CASE("tensor-parallel shards are gathered for a checkpoint, except with decoupled replicas") {
   struct Case {
     const char* mesh;
     const char* sync;

@@ -89,7 +89,7 @@ TEST_CASE("only the newest steps are kept, and nothing without the section") {
   CHECK(bench.of(none, 1, true).keys.empty());
 }
 
-TEST_CASE("of many samples the first keys are kept, and all are counted") {
+TEST_CASE("the first keys of many samples are kept, and all samples are counted") {
   Bench bench;
   StepEvidence evidence(1);
   evidence.begin(0);

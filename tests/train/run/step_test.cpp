@@ -175,8 +175,8 @@ TEST_CASE("targets may have weights, of which the mean is then, also where they 
   CHECK(none.front().find("no targets\n") != std::string::npos);
 }
 
-// Two data coordinates, each read by two ranks that have other parts of the model.
-TEST_CASE("ranks with the same data coordinate count once, and exchange no gradients") {
+// Two data-parallel ranks, each read by two ranks that have other parts of the model.
+TEST_CASE("ranks with the same data-parallel rank count once, and exchange no gradients") {
   for (const std::int64_t fixed : {1, 0}) {
     CAPTURE(fixed);
     const auto two = said_by_ranks({.fixed_targets = fixed});
@@ -194,7 +194,7 @@ TEST_CASE("ranks with the same data coordinate count once, and exchange no gradi
   }
 }
 
-TEST_CASE("the axes of the data coordinate are one: what is a replica or a shard does not show") {
+TEST_CASE("the replica and shard axes form one data-parallel axis") {
   const auto replicas = said_by_ranks({.ranks = 4});
   CHECK(replicas[0].starts_with("loss 16 norm 16 finite true digest 8 skipped 0"));
   CHECK(said_by_ranks({.ranks = 4, .sizes = {.pipe = 1, .replica = {}, .shard = 2, .tensor = 1}}) ==

@@ -60,12 +60,12 @@ TEST_CASE("every rank knows of the shards that any rank has opened, and what was
 TEST_CASE("rank 0 warns of shards that others found changed; of its own it has warned") {
   const auto results = gathered({71, 6, 9});
   CHECK(results[0].text.starts_with(
-      "3,4,-1 70,5,9 warning: not bit for bit as the run it continues: 1 shard that other ranks "
+      "3,4,-1 70,5,9 warning: the resumed run is not bit for bit equal: 1 shard that other ranks "
       "read holds other samples"));
   CHECK(results[1].text == "3,4,-1 70,5,9 ");
 }
 
-TEST_CASE("a set in the indexed order is counted and told by digests; a streamed one is not") {
+TEST_CASE("a set in the indexed order is counted and has digests; a streamed one has not") {
   const auto set = std::make_shared<OpenInPart>(Numbers{}, Numbers{});
   format::TrainState state;
   state.shard_sizes = state.shard_digests = {1};

@@ -44,9 +44,9 @@ TEST_CASE("a model that can be built on its layout is no mistake") {
 
 TEST_CASE("patterns that fit nothing, and layers that are not there, are found without data") {
   CHECK(found(kMlp, {R"(model.freeze=["encoder.*"])"}) ==
-        "/model/freeze: no parameter fits \"encoder.*\"");
+        "/model/freeze: no parameter matches \"encoder.*\"");
   CHECK(found(kMlp, {R"(optimizer.groups=[{"match": "encoder.*"}])"}) ==
-        "/optimizer/groups/0/match: no parameter fits \"encoder.*\"");
+        "/optimizer/groups/0/match: no parameter matches \"encoder.*\"");
   CHECK(found(kGpt, {R"(recompute={"match": ["block.*"]})"}) ==
         "/recompute/match: no unit is named \"block.*\"");
   CHECK(found(kMlp, {"optimizer.name=muon"}) ==

@@ -65,7 +65,7 @@ TEST_CASE("the last unit of a pipeline's stage does not stay, and others' are no
   CHECK(plan.together == 4 * (64 + 32));
 }
 
-TEST_CASE("of several stages each exchanges the blocks that it uses, shared ones too") {
+TEST_CASE("each pipeline stage communicates the blocks that it uses, tied ones too") {
   const PartOf of{
       .ranks = 2, .place = 0, .stages = {{0, 1}, {2, 3}}, .is_of_pipeline = true, .micros = 2};
   std::vector<units::NamedParameter> parameters = three_parameters();

@@ -71,7 +71,7 @@ TEST_CASE("replicas keep their own state on ranks that hold the model in another
   CHECK(runs.goes_on_as("single", "cut", kRareSingle) == "");
   CHECK(runs.goes_on_as("single", "cut", {"stages", R"({"pipeline": 2})"}) == "");
   CHECK(runs.run("more", {"more", R"({"shard": 2})", 8, 2}, runs.cut("cut"))
-            .find("each replica goes on with the first one's state of the optimizer: the "
+            .find("all replicas continue with the optimizer state of the first one: the "
                   "checkpoint is of another mesh") != std::string::npos);
 }
 

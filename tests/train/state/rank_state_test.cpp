@@ -111,25 +111,25 @@ TEST_CASE("on another mesh errors begin with zero, and replicas with one state, 
   const OwnRuns compressed({"compress=int8"});
   REQUIRE(compressed.run("two", 2) == kEndedWell);
   CHECK(compressed.run("four", 4, compressed.saved("two", 4))
-            .find("what the compressed exchange of gradients kept for the next step is zero: the "
+            .find("the error feedback of gradient compression starts from zero: the "
                   "checkpoint is of another mesh") != std::string::npos);
   const std::string other =
       compressed.run("other", 2, compressed.saved("two", 4), {"compress=powersgd"});
-  CHECK(other.find("what the compressed exchange of gradients kept for the next step is zero: ") !=
+  CHECK(other.find("the error feedback of gradient compression starts from zero: ") !=
         std::string::npos);
   CHECK(other.find("the checkpoint has none") == std::string::npos);  // it has others
   CHECK(compressed.run("none", 2, compressed.saved("two", 4), {"compress=null"}) == kEndedWell);
   const OwnRuns rare({R"(sync={"name": "diloco", "steps": 4})"});
   REQUIRE(rare.run("two", 2) == kEndedWell);
   CHECK(rare.run("four", 4, rare.saved("two", 4))
-            .find("each replica goes on with the first one's state of the optimizer: the "
+            .find("all replicas continue with the optimizer state of the first one: the "
                   "checkpoint is of another mesh") != std::string::npos);
   CHECK(rare.run("every", 2, rare.saved("two", 4), {"sync=every_step"}).find("outer_momentum/") !=
         std::string::npos);  // as of another optimizer
   const OwnRuns plain({});
   REQUIRE(plain.run("two", 2) == kEndedWell);
   CHECK(plain.run("rare", 2, plain.saved("two", 4), {"sync=diloco"})
-            .find("the checkpoint's run had no outer weights: they begin with its model's") !=
+            .find("the checkpoint has no outer weights: they start from the model's weights") !=
         std::string::npos);
   CHECK(rare.run("one", 1, rare.saved("two", 4)).starts_with(kEndedWell));
 }
@@ -142,7 +142,7 @@ TEST_CASE("replicas alone are one mesh, however their checkpoint wrote it") {
     const char* warned;
   };
   const std::string other =
-      "warning: what the compressed exchange of gradients kept for the next step is zero: the "
+      "warning: the error feedback of gradient compression starts from zero: the "
       "checkpoint is of another mesh";
   const std::vector<Case> cases{{{}, ""}, {{1, 2, 1, 1}, ""}, {{1, 1, 2, 1}, other.c_str()}};
   for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {

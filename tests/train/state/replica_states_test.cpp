@@ -65,7 +65,7 @@ TEST_CASE("states are found by what their names begin with") {
   CHECK_FALSE(replicas.empty());
 }
 
-TEST_CASE("rank 0 gets what it wishes of the replicas that are there") {
+TEST_CASE("rank 0 gets the requested states of the present replicas") {
   const auto results = testing::run_apart({}, [](testing::ApartReplica& replica) {
     Run& run = *replica.run;
     std::string said;

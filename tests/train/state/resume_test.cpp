@@ -100,10 +100,10 @@ TEST_CASE("in another folder nothing is the best yet") {
   CHECK(said.ends_with("step 3, saved false, best -1 -1, same tensors"));
 }
 
-TEST_CASE("by another measure nothing is the best yet") {
+TEST_CASE("another best.metric resets the best checkpoint") {
   const testing::TinyRun tiny;
   const std::string said = resumed(tiny.recipe(), tiny.recipe({"checkpoint={\"best\":\"loss\"}"}));
-  CHECK(said.find("was chosen by top1, and is by loss from here on") != std::string::npos);
+  CHECK(said.find("was chosen by top1 and is now chosen by loss") != std::string::npos);
   CHECK(said.ends_with("step 3, saved true, best -1 -1, same tensors"));
   // Also where none is kept: a loss is no share of samples.
   const std::string none_kept =
@@ -111,11 +111,11 @@ TEST_CASE("by another measure nothing is the best yet") {
   CHECK(none_kept.ends_with("step 3, saved true, best -1 -1, same tensors"));
 }
 
-TEST_CASE("of the model or of its ema: by another of them nothing is the best yet") {
+TEST_CASE("changing best.weights between model and ema resets the best checkpoint") {
   const testing::TinyRun tiny;
   const std::string said = resumed(tiny.recipe(), tiny.recipe({"ema={}"}));
-  CHECK(said.find("was chosen by top1, and is by ema/top1 from here on") != std::string::npos);
-  CHECK(said.find("the checkpoint has no ema: it begins with the checkpoint's model") !=
+  CHECK(said.find("was chosen by top1 and is now chosen by ema/top1") != std::string::npos);
+  CHECK(said.find("the checkpoint has no ema: it starts from the model's weights") !=
         std::string::npos);
   const recipe::Recipe by_model = tiny.recipe({"ema={}", "checkpoint.best.weights=model"});
   CHECK(resumed(tiny.recipe(), by_model).find("best 3 0.75") != std::string::npos);
@@ -164,7 +164,7 @@ TEST_CASE("another ramp of the global batch is refused") {
   };
   const std::string other =
       ", and in the checkpoint's run the batch grows from 4 by 8 over 9 samples\n"
-      "  use that one: how many samples each step has is a function of it";
+      "  use that ramp: the number of samples of each step depends on it";
   CHECK(resumed(growing(9), growing(12)) ==
         "/batch/ramp: the batch grows from 4 by 8 over 12 samples" + other);
   CHECK(resumed(growing(9), tiny.recipe({R"(batch={"global": 12, "per_device": 4})"})) ==
@@ -181,7 +181,7 @@ TEST_CASE("another global batch is refused with what would be right") {
 TEST_CASE("what is not as it was is warned about") {
   const testing::TinyRun tiny;
   CHECK(resumed(tiny.recipe(), tiny.recipe({"threads=2"}))
-            .find("not bit for bit as the run it continues: threads per rank 2, was 1") !=
+            .find("the resumed run is not bit for bit equal: threads per rank 2, was 1") !=
         std::string::npos);
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("the bytes of a state are the model's, the optimizer's and the means'"
   CHECK(said({"optimizer.momentum=0"}) == std::to_string(kModel));
 }
 
-TEST_CASE("of a small state, and alone, rank 0 writes unless all are asked to") {
+TEST_CASE("rank 0 writes a small state, and the state of a single rank, unless \"all\" is set") {
   const testing::TinyRun tiny;
   for (const auto& result : testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {
          std::string said;

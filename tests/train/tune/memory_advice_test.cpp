@@ -61,7 +61,7 @@ TEST_CASE("a language model's loss may take chunks") {
         Lines{R"(112.0 MB: "loss": {"name": "cross_entropy", "chunk": 40})"});
 }
 
-TEST_CASE("of a model of which nothing is known no units run again") {
+TEST_CASE("recompute is not advised for a model with unknown unit costs") {
   const testing::TinyRun tiny;
   CHECK(memory_advice(tiny.recipe({"batch.per_device=3"}), {.per_device = 3}, {}).empty());
 }

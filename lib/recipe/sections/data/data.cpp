@@ -141,7 +141,7 @@ const Node& written_at_name(const Node& sets, const std::string& name) {
 void check_label(const Data& data, const Node& tree, Problems& problems) {
   if (data.label.field != "folder" || data.label.key.empty()) return;
   problems.add(written_at(tree, {"data", "label", "key"}), "/data/label/key",
-               "does not go with \"folder\", which is no field", "leave it out");
+               "does not go with \"folder\", which is not a field", "leave it out");
 }
 
 void check_token_sets(const Data& data, const Node& tree, Problems& problems) {
@@ -316,7 +316,7 @@ void check_lanes(std::int64_t lanes, int readers) {
   if (lanes % readers == 0) return;
   throw core::RecipeError("/data/lanes",
                           fmt::format("{} is not a multiple of the {} ranks", lanes, readers),
-                          "change one of them; another number of lanes is another order");
+                          "change one of them; another number of lanes changes the data order");
 }
 
 }  // namespace scaletrain::recipe

@@ -95,7 +95,7 @@ void check_is_not_compressed(const Source& train, const Node& tree, Problems& pr
   const std::string* const shard = find_shard(train, core::is_compressed);
   if (shard == nullptr) return;
   problems.add(written_at(tree, {"data", "order"}), "/data/order",
-               fmt::format("\"indexed\" reads from everywhere at once, and {} is compressed",
+               fmt::format("\"indexed\" reads all shards at the same time, and {} is compressed",
                            core::shown_path(core::base_name(*shard))),
                "use \"streamed\", or tars that are not compressed: scaletrain data import tar");
 }
@@ -163,10 +163,10 @@ void check_train(const Source& train, const std::string& order, const Node& tree
                  found, remedy);
   };
   if (!train.sources.empty() && train.limit) {
-    refuse("limit", "stands beside \"sources\"", "give each source a limit of its own");
+    refuse("limit", "cannot be set beside \"sources\"", "give each source its own limit");
   }
   if (!train.sources.empty() && train.balanced) {
-    refuse("balanced", "stands beside \"sources\"", "balance each source by itself");
+    refuse("balanced", "cannot be set beside \"sources\"", "balance each source by itself");
   }
   if (order == "streamed") {
     check_streamed(train, "", tree, problems);
@@ -189,7 +189,8 @@ void check_tokens(const Source& source, const Node& written, const std::string& 
   if (!source.augment.empty()) refuse("augment", beside, remedy);
   if (source.repeats > 1) refuse("repeats", beside, remedy);
   if (std::any_of(source.tokens.begin(), source.tokens.end(), core::is_compressed)) {
-    refuse("tokens", "names a compressed file", "decompress it: tokens are read from anywhere");
+    refuse("tokens", "names a compressed file",
+           "decompress it: tokens are read at random positions");
   }
 }
 

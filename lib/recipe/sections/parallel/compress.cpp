@@ -39,53 +39,54 @@ void check(const std::optional<Compress>& compress, const CompressedWith& with, 
     problems.add(written_at(tree, {"compress"}), "/compress", found, remedy);
   };
   if (with.precision.name == "fp64") {
-    refuse("rounds gradients that precision fp64 keeps", "leave one of them out");
+    refuse("rounds gradients, and precision fp64 is to keep them exact", "leave one of them out");
   }
   if (with.sync.name == "periodic" || with.sync.is_async()) {
-    refuse(fmt::format("no gradients are exchanged but weights: sync is {}", with.sync.name),
+    refuse(fmt::format("replicas communicate weights instead of gradients: sync is {}",
+                       with.sync.name),
            "leave one of them out, or use diloco");
     return;
   }
   if (!compress->feeds_back()) return;
   if (with.sync.name == "diloco") {
-    refuse(fmt::format("{} is for gradients, and diloco exchanges what replicas have learned",
+    refuse(fmt::format("{} compresses gradients, and diloco communicates pseudo-gradients",
                        compress->name),
            "use bf16 or fp16");
     return;
   }
   if (with.parallel.expert > 1) {
-    refuse(fmt::format("{} keeps a part of the gradients for the next step, of which each rank of "
-                       "\"expert\": {} would have its own for what all of them have",
+    refuse(fmt::format("the error feedback of {} would differ among the ranks of "
+                       "\"expert\": {} for replicated parameters",
                        compress->name, with.parallel.expert),
            "use bf16 or fp16");
   }
   if (with.parallel.tensor > 1 && compress->name == "powersgd") {
-    refuse(fmt::format("powersgd keeps factors of a matrix, of which each rank of \"tensor\": {} "
-                       "would have those of its part",
+    refuse(fmt::format("powersgd needs full matrices, and each rank of \"tensor\": {} "
+                       "has a slice of each",
                        with.parallel.tensor),
            "use bf16, fp16, int8 or onebit");
   }
   if (with.parallel.pipeline > 1 && with.parallel.shard > 1) {
-    refuse(fmt::format("{} keeps a part of the gradients for the next step, of which two stages of "
-                       "\"pipeline\": {} may have their own for one tensor, with \"shard\"",
+    refuse(fmt::format("the error feedback of {} would differ among the stages of "
+                       "\"pipeline\": {} for a tied tensor, with \"shard\"",
                        compress->name, with.parallel.pipeline),
            "use bf16 or fp16");
   }
   if (with.parallel.shard > 1 && compress->name == "powersgd") {
-    refuse(fmt::format("powersgd takes matrices apart, and of \"shard\": {} ranks each has ranges "
-                       "of their elements",
+    refuse(fmt::format("powersgd needs full matrices, and each of \"shard\": {} ranks has flat "
+                       "ranges of their elements",
                        with.parallel.shard),
            "use bf16, fp16, int8 or onebit");
   }
   if (with.precision.name == "fp16") {
-    refuse(fmt::format("{} keeps a part of the gradients for the next step, whose loss scale may "
-                       "be another",
-                       compress->name),
+    refuse(fmt::format(
+               "{} adds its error feedback to the next step, which may have another loss scale",
+               compress->name),
            "use bf16 as precision, or as compress");
   }
   if (with.sam) {
-    refuse(fmt::format("{} keeps a part of the gradients for the next step, and sam exchanges two "
-                       "kinds of them in turn",
+    refuse(fmt::format("{} adds its error feedback to the next gradients, and sam alternates "
+                       "between two kinds of gradients",
                        compress->name),
            "leave one of them out, or use bf16");
   }

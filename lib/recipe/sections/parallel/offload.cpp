@@ -37,24 +37,22 @@ void check(const std::optional<Offload>& offload, const Parallel& parallel,
     problems.add(written_at(tree, {"offload", key}), std::string("/offload/") + key, found, remedy);
   };
   if (!offload->optimizer && !offload->optimizer_folder.empty()) {
-    refuse("optimizer_folder", "is for the state of an optimizer that is offloaded",
-           R"(set "optimizer": true too)");
+    refuse("optimizer_folder", "is for an offloaded optimizer", R"(set "optimizer": true too)");
   }
   if (!offload->parameters) return;
   if (!offload->optimizer) {
-    refuse("parameters", "parts that lie in the host's memory are updated there",
-           R"(set "optimizer": true too)");
+    refuse("parameters", "shards in host memory are updated there", R"(set "optimizer": true too)");
   }
   if (parallel.shard == 1 || parallel.shard_level != "parameters") {
-    refuse("parameters", "is for ranks that each have a part of the parameters",
+    refuse("parameters", "is for sharded parameters",
            R"(use "parallel": {"shard": N, "shard_level": "parameters"}, or leave it out)");
   }
   if (sam) {
-    refuse("parameters", "sam moves the weights on the device",
+    refuse("parameters", "sam needs the weights on the device",
            "leave one of them out in this version");
   }
   if (clip && clip->adaptive) {
-    refuse("parameters", "clip.adaptive looks at the weights on the device",
+    refuse("parameters", "clip.adaptive needs the weights on the device",
            "leave one of them out in this version");
   }
 }

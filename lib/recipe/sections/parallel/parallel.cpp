@@ -49,7 +49,7 @@ void check_stages(const Parallel& parallel, const Model& model, const Node& tree
   if (units == 1) {
     return refuse(
         "pipeline",
-        fmt::format("{} is one unit, and a pipeline's stages are made of units", model.name),
+        fmt::format("{} has one unit, and each pipeline stage needs at least one", model.name),
         "leave it out");
   }
   if (shape.stages() <= units) return;
@@ -173,8 +173,9 @@ void check(const Parallel& parallel, const Precision& precision, const Node& tre
            R"(use "shard_level": "parameters", or "fp32")");
   }
   if (precision.name != "bf16") {
-    refuse(fmt::format(R"(layers of "precision": "{}" take other weights)", precision.name),
-           R"(use "precision": "bf16", or "fp32")");
+    refuse(
+        fmt::format(R"(layers of "precision": "{}" need weights of another dtype)", precision.name),
+        R"(use "precision": "bf16", or "fp32")");
   }
 }
 
@@ -184,7 +185,7 @@ void check(const Parallel& parallel, const Checkpoint& checkpoint, const Node& t
   if (checkpoint.writers == "rank_0" && (shard > 1 || parallel.pipeline > 1)) {
     const bool is_shard = shard > 1;
     problems.add(written_at(tree, {"checkpoint", "writers"}), "/checkpoint/writers",
-                 fmt::format("rank 0 has only its part of the model, of \"{}\": {}",
+                 fmt::format("rank 0 has only a part of the model with \"{}\": {}",
                              is_shard ? "shard" : "pipeline", is_shard ? shard : parallel.pipeline),
                  R"(use "auto": each rank writes its own part)");
   }
@@ -194,7 +195,7 @@ void check(const Parallel& parallel, const Batch& batch, const Node& tree, Probl
   if (parallel.pipeline == 1) return;
   if (batch.is_automatic()) {
     problems.add(written_at(tree, {"batch", "per_device"}), "/batch/per_device",
-                 R"("auto" does not find what a pipeline's stages hold)", "use a number");
+                 R"("auto" cannot measure the memory of pipeline stages)", "use a number");
     return;
   }
   if (batch.global) return;  // the number of micro-batches depends on the ranks then
@@ -209,15 +210,15 @@ void check(const Parallel& parallel, const Model& model, const std::optional<Rec
   if (parallel.pipeline == 1) return;
   check_stages(parallel, model, tree, problems);
   if (recompute && !recompute->is_none() && parallel.schedule == "zero_bubble") {
-    problems.add(written_at(tree, {"recompute"}), "/recompute",
-                 "a zero_bubble schedule keeps what gradients of weights need, and this throws it "
-                 "away",
-                 R"(leave it out, or use "schedule": "1f1b")");
+    problems.add(
+        written_at(tree, {"recompute"}), "/recompute",
+        "a zero_bubble schedule keeps activations for weight gradients, and recompute frees them",
+        R"(leave it out, or use "schedule": "1f1b")");
   }
   if (recompute && recompute->budget_mb) {
     problems.add(written_at(tree, {"recompute", "budget_mb"}), "/recompute/budget_mb",
-                 "does not know how many micro-batches a pipeline's stage holds",
-                 R"(say which units: "all", or "every")");
+                 "does not know how many micro-batches a pipeline stage stores",
+                 R"(name the units: "all", or "every")");
   }
 }
 

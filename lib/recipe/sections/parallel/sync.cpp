@@ -32,7 +32,7 @@ TypePtr describe(OuterOptimizer& value) {
 // lib/recipe/apart.h.)
 void check_apart(const SyncedWith& with, const auto& refuse) {
   if (with.batch.ramp) {
-    refuse("replicas that are not at the same step would have batches of other sizes",
+    refuse("replicas at different steps would have batches of different sizes",
            "leave batch.ramp out, or use every_step");
   }
   if (with.schedule.plateau) {
@@ -44,8 +44,10 @@ void check_apart(const SyncedWith& with, const auto& refuse) {
            "leave early_stopping out, or use every_step");
   }
   if (with.order == "streamed") {
-    refuse("replicas count the samples of streamed shards together, and these do not meet",
-           R"(use another data.order, or every_step)");
+    refuse(
+        "the streamed order counts samples over all replicas, and decoupled replicas share no "
+        "collective",
+        R"(use another data.order, or every_step)");
   }
 }
 
@@ -91,32 +93,32 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
     problems.add(written_at(tree, {"sync"}), "/sync", found, remedy);
   };
   if (sync.name == "diloco" && sync.fragments > steps_of(sync)) {
-    refuse(fmt::format("{} fragments are exchanged at steps of their own, and there are {} from "
-                       "one exchange to the next",
+    refuse(fmt::format("{} fragments are synchronized at different steps, and there are {} between "
+                       "two synchronizations",
                        sync.fragments, steps_of(sync)),
            "use more steps, or fewer fragments");
   }
   const std::int64_t apart = steps_of(sync) / sync.fragments;
   if (sync.name == "diloco" && apart > 0 && sync.overlap >= apart) {
-    refuse(fmt::format("an exchange of {} steps would not be over when the next one begins, {} "
-                       "behind it",
+    refuse(fmt::format("an overlap of {} steps would not be over when the next synchronization "
+                       "begins, {} later",
                        sync.overlap, apart),
            "use less overlap, more steps, or fewer fragments");
   }
   if (with.precision.name == "bf16_pure") {
-    refuse("the mean of bf16 weights loses what a few steps have changed",
+    refuse("the mean of bf16 weights loses the small changes of a few steps",
            "use bf16 as precision, or every_step");
   }
   if (with.precision.name == "fp64" && sync.is_async()) {
-    refuse("replicas exchange fp32 weights through rank 0", "use fp32 as precision, or diloco");
+    refuse("replicas communicate fp32 weights through rank 0", "use fp32 as precision, or diloco");
   }
   if (is_mean_of_weights(with.optimizer)) {
-    refuse(
-        fmt::format("{} keeps weights in its state, which are not exchanged", with.optimizer.name),
-        "use another optimizer, or every_step");
+    refuse(fmt::format("{} keeps weights in its state, which are not synchronized",
+                       with.optimizer.name),
+           "use another optimizer, or every_step");
   }
   if (with.offload && with.offload->optimizer) {
-    refuse("an optimizer that is offloaded has weights of its own, which are not exchanged",
+    refuse("an offloaded optimizer has its own copy of the weights, which is not synchronized",
            "leave offload.optimizer out, or use every_step");
   }
   if (with.writers == "rank_0" && with.parallel.tensor > 1) {
@@ -127,12 +129,12 @@ void check(const Sync& sync, const SyncedWith& with, const Node& tree, Problems&
   }
   if (with.writers == "all") {
     refuse(
-        "each replica's optimizer has its own state, and checkpoint.writers is for one that all "
-        "have",
+        "each replica has its own optimizer state, and checkpoint.writers is for state that all "
+        "ranks share",
         "leave checkpoint.writers out, or use every_step");
   }
   if (with.sam) {
-    refuse("sam looks nearby for the gradients of all replicas, and each has its own",
+    refuse("sam needs gradients averaged over all replicas, and each replica has its own",
            "leave sam out, or use every_step");
   }
   if (sync.is_async()) check_apart(with, refuse);

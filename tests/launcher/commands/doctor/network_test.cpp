@@ -17,7 +17,7 @@ TEST_CASE("names that resolve, names that do not, and names of other machines") 
     const Finding finding = check_name("x", address, true);
     CHECK(finding.state == State::kWarning);
     CHECK(finding.found ==
-          "\"" + address + "\" is " + address + ", where only this machine finds it");
+          "\"" + address + "\" is " + address + ", which only this machine can reach");
   }
   CHECK(check_name("x", "no such name", false).state == State::kFailed);
   // TEST-NET-1 belongs to nobody.

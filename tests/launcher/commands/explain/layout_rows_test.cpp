@@ -97,7 +97,7 @@ TEST_CASE("exchanges are rows with their calls, and say whether they stay inside
         "tensor, activations | 1 kB of 1 all-reduce | 8 ranks inside a node, each sends 1.75 kB\n");
 }
 
-TEST_CASE("of several ranks each row names its own") {
+TEST_CASE("with several ranks each row names its ranks") {
   const Json layout{{"per_device", 1}, {"ranks", {rank_of(0), rank_of(4)}}};
   CHECK(memory_rows(layout).size() == 10);
   CHECK(memory_rows(layout)[5].name == "rank 4: all");

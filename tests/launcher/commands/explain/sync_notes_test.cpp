@@ -15,7 +15,7 @@ std::vector<std::string> notes_of(const recipe::Sync& sync, int replicas) {
 
 }  // namespace
 
-TEST_CASE("explain says what replicas that are apart do without, and whose loss ends the job") {
+TEST_CASE("explain lists what decoupled replicas do not support, and whose loss ends the job") {
   using Notes = std::vector<std::string>;
   const std::string outlives =
       "sync: a replica that is lost does not end the job, rank 0's does; the job then exits with "

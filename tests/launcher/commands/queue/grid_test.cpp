@@ -28,13 +28,13 @@ TEST_CASE("the values of a list stay as they were written") {
 }
 
 TEST_CASE("what is no list of values is refused") {
-  CHECK(axis_refusal("lr") == "\"lr\" is no KEY=[VALUES]");
+  CHECK(axis_refusal("lr") == "\"lr\" is not KEY=[VALUES]");
   CHECK(axis_refusal("lr=0.1,0.2") == "\"lr=0.1,0.2\" has values without brackets");
   CHECK(parse_axis(R"(mix={"mixup": 1, "cutmix": 1})").values.size() == 1);
-  CHECK(axis_refusal("=[1]") == "\"=[1]\" is no KEY=[VALUES]");
+  CHECK(axis_refusal("=[1]") == "\"=[1]\" is not KEY=[VALUES]");
   CHECK(axis_refusal("lr=") == "\"lr=\" has no value");
   CHECK(axis_refusal("lr=[]") == "\"lr=[]\" has no value");
-  CHECK(axis_refusal("lr=[1,]") == "\"lr=[1,]\" is no list in JSON");
+  CHECK(axis_refusal("lr=[1,]") == "\"lr=[1,]\" is not a JSON list");
   CHECK(axis_refusal("lr=[1,1]") == "\"lr=[1,1]\" has a value twice");
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("jobs are numbered in their order and found again by their number") {
   CHECK(load_jobs(folder.path / "absent").empty());
 }
 
-TEST_CASE("a job that is there already keeps its state; another run in its folder is refused") {
+TEST_CASE("a job that exists already keeps its state; another run in its folder is refused") {
   std::vector<QueuedJob> jobs;
   add_jobs(jobs, {job_of("/runs/a")});
   jobs[0].state = QueuedJob::State::kDone;
@@ -60,10 +60,9 @@ TEST_CASE("a job that is there already keeps its state; another run in its folde
 
   QueuedJob other = job_of("/runs/a");
   other.set = {"a=2"};
-  CHECK_THROWS_WITH(
-      add_jobs(jobs, {other}),
-      "/r.json: has the output of job 1: /runs/a\n"
-      "  every run needs a folder of its own: give the recipe another name or output");
+  CHECK_THROWS_WITH(add_jobs(jobs, {other}),
+                    "/r.json: has the same output folder as job 1: /runs/a\n"
+                    "  each run needs its own folder: give the recipe another name or output");
   CHECK_THROWS_AS(add_jobs(jobs, {job_of("/runs/c"), job_of("/runs/c")}), core::UsageError);
 }
 

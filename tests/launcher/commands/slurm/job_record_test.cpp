@@ -42,7 +42,7 @@ TEST_CASE("a run without a job, or with a damaged record, says what to do") {
   for (const char* text : {"", "{", "[]", "{}", R"({"job": 3})", R"({"job": "3 --user=root"})"}) {
     CAPTURE(text);
     std::ofstream(file) << text;
-    CHECK(record_error(read).find(file + ": names no job") == 0);
+    CHECK(record_error(read).find(file + ": has no job number") == 0);
   }
 }
 

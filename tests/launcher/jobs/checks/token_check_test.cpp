@@ -105,7 +105,8 @@ TEST_CASE("what cannot be trained on is said before the start") {
        2},
       {"a token out of range",
        [](TokenFolder& t) { t.recipe.model.options["vocab_size"] = std::int64_t{40}; },
-       "a-000000.bin: byte 80: token 40, and the model has 40 (/model/vocab_size)\n"
+       "a-000000.bin: byte 80: token 40 is beyond the model's vocabulary of 40 "
+       "(/model/vocab_size)\n"
        "  tokenize with the model's tokenizer, or check /data/token_bytes",
        65},
       {"another width", [](TokenFolder& t) { t.recipe.data.token_bytes = 4; },
@@ -118,7 +119,8 @@ TEST_CASE("what cannot be trained on is said before the start") {
        65},
       {"a mask that is missing", [](TokenFolder& t) { t.write_card(41, 41, 7); },
        "a-000000.bin: has no mask beside it, and has one in a.tokens.json\n"
-       "  use another copy with its .mask files, or tokenize again: all tokens would carry a loss",
+       "  use another copy with its .mask files, or tokenize again: without the mask all tokens "
+       "have a loss",
        65},
       {"a mask that leaves out all targets",
        [](TokenFolder& t) {
@@ -128,8 +130,8 @@ TEST_CASE("what cannot be trained on is said before the start") {
            t.folder.write(name, format::encode_mask(mask));
          }
        },
-       "a-000000.bin: no token carries a loss: the masks leave out all of them\n"
-       "  tokenize again, with the text that is to be learned in --text-field, or delete the .mask "
+       "a-000000.bin: no token has a loss: the masks exclude all of them\n"
+       "  tokenize again, with the text to train on in --text-field, or delete the .mask "
        "files and the card: all tokens count then",
        65},
       {"a width that nobody says",

@@ -32,7 +32,7 @@ TEST_CASE("a label may be just the name of its field, and comes back from JSON")
   CHECK(label_of("folder") == Label{.field = "folder", .key = {}});
   CHECK(label_of(R"({"field": "json", "key": "label"})") == Label{.field = "json", .key = "label"});
   CHECK(error_of(minimal_recipe(), {R"(data.label={"field": "folder", "key": "label"})"}) ==
-        "--set data.label: /data/label/key: does not go with \"folder\", which is no field\n"
+        "--set data.label: /data/label/key: does not go with \"folder\", which is not a field\n"
         "  leave it out");
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("an evaluated image is not resized to less than is cut out of it") {
         "  use 256 as timm and torchvision do, or 0");
 }
 
-TEST_CASE("of one channel the means of mean and std normalise") {
+TEST_CASE("with one channel the averages of mean and std are used") {
   const Normalize normalize{.mean = {0.5, 0.25, 0}, .std = {1, 2, 3}};
   CHECK(for_channels(normalize, 3).mean == normalize.mean);
   CHECK(for_channels(normalize, 3).std == normalize.std);
@@ -111,7 +111,7 @@ TEST_CASE("a command needs a cache, wherever it is named") {
 TEST_CASE("compressed shards need a cache and, for training, the streamed order") {
   const std::string streamed = "data.order=streamed";
   CHECK(error_of(minimal_recipe(), {R"(data.train.shards="a-{0..1}.tar.gz")", kNodeCache}) ==
-        "r.json:3: /data/order: \"indexed\" reads from everywhere at once, and a-0.tar.gz is "
+        "r.json:3: /data/order: \"indexed\" reads all shards at the same time, and a-0.tar.gz is "
         "compressed\n"
         "  use \"streamed\", or tars that are not compressed: scaletrain data import tar");
   for (const std::string set :
@@ -134,7 +134,7 @@ TEST_CASE("lanes are shared among the ranks") {
   CHECK_NOTHROW(check_lanes(64, 4));
   CHECK_THROWS_WITH_AS(check_lanes(64, 3),
                        "/data/lanes: 64 is not a multiple of the 3 ranks\n"
-                       "  change one of them; another number of lanes is another order",
+                       "  change one of them; another number of lanes changes the data order",
                        core::RecipeError);
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("what is for images does not go with tokens") {
   CHECK(token_errors(R"({"tokens": "a.tar.gz"})",
                      {"data.cache.folder=/c", "data.cache.max_bytes=1048576"}) ==
         "--set data.train: /data/train/tokens: names a compressed file\n"
-        "  decompress it: tokens are read from anywhere");
+        "  decompress it: tokens are read at random positions");
   CHECK(token_errors(R"({"tokens": "a.bin"})", {"data.order=streamed"}) ==
         "--set data.train: /data/train/tokens: cannot be streamed\n"
         "  use shards, or the indexed order");
@@ -71,10 +71,10 @@ TEST_CASE("what is for images does not go with tokens") {
 
 TEST_CASE("what does not go together in a source is reported where it is written") {
   CHECK(source_error(R"({"sources": [{"shards": "a.tar"}], "limit": 5})") ==
-        "r.json:3: /data/train/limit: stands beside \"sources\"\n"
-        "  give each source a limit of its own");
+        "r.json:3: /data/train/limit: cannot be set beside \"sources\"\n"
+        "  give each source its own limit");
   CHECK(source_error(R"({"sources": [{"shards": "a.tar"}], "balanced": true})") ==
-        "r.json:3: /data/train/balanced: stands beside \"sources\"\n"
+        "r.json:3: /data/train/balanced: cannot be set beside \"sources\"\n"
         "  balance each source by itself");
   const std::vector<std::string> streamed{"data.order=streamed"};
   CHECK(source_error(R"({"shards": "a.tar"})", streamed) == "no error");

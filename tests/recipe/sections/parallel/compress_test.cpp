@@ -29,12 +29,12 @@ TEST_CASE("a compression that keeps a part for the next step is not for fp16 and
     CAPTURE(name);
     CHECK(error_of(minimal_recipe(), {"compress=" + name, "precision=fp16"}) ==
           "--set compress: " + name +
-              " keeps a part of the gradients for the next step, whose loss scale may be another\n"
+              " adds its error feedback to the next step, which may have another loss scale\n"
               "  use bf16 as precision, or as compress");
     CHECK(error_of(minimal_recipe(), {"compress=" + name, "sam={}"}) ==
           "--set compress: " + name +
-              " keeps a part of the gradients for the next step, and sam exchanges two kinds of "
-              "them in turn\n"
+              " adds its error feedback to the next gradients, and sam alternates between two "
+              "kinds of gradients\n"
               "  leave one of them out, or use bf16");
   }
   CHECK(parse_recipe(minimal_recipe(), "r.json", {"compress=fp16", "precision=fp16", "sam={}"})
@@ -43,20 +43,20 @@ TEST_CASE("a compression that keeps a part for the next step is not for fp16 and
 
 TEST_CASE("what fp64 keeps is not to be rounded") {
   CHECK(error_of(minimal_recipe(), {"compress=bf16", "precision=fp64"}) ==
-        "--set compress: rounds gradients that precision fp64 keeps\n  leave one of them out");
+        "--set compress: rounds gradients, and precision fp64 is to keep them exact\n  leave one "
+        "of them out");
 }
 
-TEST_CASE(
-    "of rare exchanges diloco's is of differences, which bear rounding; others' is of weights") {
+TEST_CASE("diloco supports 16-bit compression of pseudo-gradients, other sync methods refuse it") {
   for (const std::string name : {"bf16", "fp16"}) {
     CHECK(error_of(minimal_recipe(), {"compress=" + name, "sync=diloco"}) == "no error");
   }
   CHECK(error_of(minimal_recipe(), {"compress=int8", "sync=diloco", "precision=fp16"}) ==
-        "--set compress: int8 is for gradients, and diloco exchanges what replicas have learned\n"
+        "--set compress: int8 compresses gradients, and diloco communicates pseudo-gradients\n"
         "  use bf16 or fp16");
   for (const std::string name : {"periodic", "async"}) {
     CHECK(error_of(minimal_recipe(), {"compress=bf16", "sync=" + name}) ==
-          "--set compress: no gradients are exchanged but weights: sync is " + name +
+          "--set compress: replicas communicate weights instead of gradients: sync is " + name +
               "\n  leave one of them out, or use diloco");
   }
 }
@@ -77,19 +77,18 @@ TEST_CASE("what compresses elements by themselves goes with each axis, other thi
                    {"compress=" + name, "model.name=vit_tiny", "parallel.tensor=3"}) == "no error");
   }
   CHECK(error("powersgd", "pipeline") == "no error");
-  CHECK(
-      error("powersgd", "shard") ==
-      "--set compress: powersgd takes matrices apart, and of \"shard\": 2 ranks each has ranges of "
-      "their elements\n  use bf16, fp16, int8 or onebit");
+  CHECK(error("powersgd", "shard") ==
+        "--set compress: powersgd needs full matrices, and each of \"shard\": 2 ranks has flat "
+        "ranges of their elements\n  use bf16, fp16, int8 or onebit");
   CHECK(error_of(minimal_recipe(), {"compress=onebit", "parallel.pipeline=2", "parallel.shard=2",
                                     "batch.accumulate=2"}) ==
-        "--set compress: onebit keeps a part of the gradients for the next step, of which two "
-        "stages of \"pipeline\": 2 may have their own for one tensor, with \"shard\"\n"
+        "the error feedback of --set compress: onebit would differ among the stages of "
+        "\"pipeline\": 2 for a tied tensor, with \"shard\"\n"
         "  use bf16 or fp16");
   CHECK(error_of(minimal_recipe(),
                  {"compress=powersgd", "model.name=vit_tiny", "parallel.tensor=3"}) ==
-        "--set compress: powersgd keeps factors of a matrix, of which each rank of \"tensor\": 3 "
-        "would have those of its part\n  use bf16, fp16, int8 or onebit");
+        "--set compress: powersgd needs full matrices, and each rank of \"tensor\": 3 "
+        "has a slice of each\n  use bf16, fp16, int8 or onebit");
 }
 
 }  // namespace scaletrain::recipe

@@ -32,22 +32,22 @@ TEST_CASE("parts of parameters go to the host with their optimizer, whose state 
     return error_of(minimal_recipe(), changes);
   };
   CHECK(found({R"(offload={"activations": true, "optimizer_folder": "/nvme"})"}) ==
-        "--set offload: /offload/optimizer_folder: is for the state of an optimizer that is "
-        "offloaded\n  set \"optimizer\": true too");
+        "--set offload: /offload/optimizer_folder: is for an offloaded optimizer\n  set "
+        "\"optimizer\": true too");
   CHECK(found({shards, "offload.parameters=true"}) ==
-        "--set offload.parameters: parts that lie in the host's memory are updated there\n"
+        "--set offload.parameters: shards in host memory are updated there\n"
         "  set \"optimizer\": true too");
   const std::string both = R"(offload={"parameters": true, "optimizer": true})";
   const std::string whole =
-      "--set offload: /offload/parameters: is for ranks that each have a part of the parameters\n"
+      "--set offload: /offload/parameters: is for sharded parameters\n"
       "  use \"parallel\": {\"shard\": N, \"shard_level\": \"parameters\"}, or leave it out";
   CHECK(found({both}) == whole);
   CHECK(found({both, shards, "parallel.shard_level=gradients"}) == whole);
   CHECK(found({both, shards, "sam={}"}) ==
-        "--set offload: /offload/parameters: sam moves the weights on the device\n"
+        "--set offload: /offload/parameters: sam needs the weights on the device\n"
         "  leave one of them out in this version");
   CHECK(found({both, shards, "clip.adaptive=0.1"}) ==
-        "--set offload: /offload/parameters: clip.adaptive looks at the weights on the device\n"
+        "--set offload: /offload/parameters: clip.adaptive needs the weights on the device\n"
         "  leave one of them out in this version");
 }
 

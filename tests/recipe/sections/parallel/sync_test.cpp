@@ -49,34 +49,35 @@ TEST_CASE("replicas that train alone exclude what has one state for all of them"
   };
   const std::string at = "--set sync: ";
   CHECK(found("sam={}") ==
-        at + "sam looks nearby for the gradients of all replicas, and each has its own");
+        at + "sam needs gradients averaged over all replicas, and each replica has its own");
   CHECK(found("ema={}") == at + "ema would be the mean of one replica's weights");
   CHECK(found(R"(swa={"start": {"epochs": 5}})") ==
         at + "swa would be the mean of one replica's weights");
   CHECK(found("precision=bf16_pure") ==
-        at + "the mean of bf16 weights loses what a few steps have changed");
+        at + "the mean of bf16 weights loses the small changes of a few steps");
   CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {"precision=fp64", "sync=diloco"}));
   CHECK(error_of(minimal_recipe(), {"precision=fp64", "sync=async"}) ==
-        at + "replicas exchange fp32 weights through rank 0\n  use fp32 as precision, or diloco");
-  CHECK(found("optimizer.name=schedule_free_adamw") ==
-        at + "schedule_free_adamw keeps weights in its state, which are not exchanged");
-  CHECK(found("offload.optimizer=true") ==
-        at + "an optimizer that is offloaded has weights of its own, which are not exchanged");
-  CHECK(found("checkpoint.writers=all") ==
-        at + "each replica's optimizer has its own state, and checkpoint.writers is for one that "
-             "all have");
-  CHECK(error_of(minimal_recipe(), {R"(sync={"name": "diloco", "steps": 3, "fragments": 4})"}) ==
         at +
-            "4 fragments are exchanged at steps of their own, and there are 3 from one exchange to "
-            "the next\n"
-            "  use more steps, or fewer fragments");
-  CHECK(error_of(minimal_recipe(), {R"(sync={"name": "diloco", "steps": 10, "fragments": 4,
+            "replicas communicate fp32 weights through rank 0\n  use fp32 as precision, or diloco");
+  CHECK(found("optimizer.name=schedule_free_adamw") ==
+        at + "schedule_free_adamw keeps weights in its state, which are not synchronized");
+  CHECK(found("offload.optimizer=true") ==
+        at + "an offloaded optimizer has its own copy of the weights, which is not synchronized");
+  CHECK(found("checkpoint.writers=all") ==
+        at + "each replica has its own optimizer state, and checkpoint.writers is for state that "
+             "all ranks share");
+  CHECK(error_of(minimal_recipe(), {R"(sync={"name": "diloco", "steps": 3, "fragments": 4})"}) ==
+        at + "4 fragments are synchronized at different steps, and there are 3 between two "
+             "synchronizations\n"
+             "  use more steps, or fewer fragments");
+  CHECK(
+      error_of(minimal_recipe(), {R"(sync={"name": "diloco", "steps": 10, "fragments": 4,
                                              "overlap": 2})"}) ==
-        at + "an exchange of 2 steps would not be over when the next one begins, 2 behind it\n"
-             "  use less overlap, more steps, or fewer fragments");
+      at + "an overlap of 2 steps would not be over when the next synchronization begins, 2 later\n"
+           "  use less overlap, more steps, or fewer fragments");
 }
 
-TEST_CASE("replicas that meet nobody between exchanges exclude what one of them decides for all") {
+TEST_CASE("decoupled replicas refuse sections that one replica would decide for all") {
   const auto found = [&](const std::vector<std::string>& changes) {
     const std::string text = error_of(minimal_recipe(), changes);
     return text.substr(0, text.find('\n'));
@@ -87,11 +88,12 @@ TEST_CASE("replicas that meet nobody between exchanges exclude what one of them 
   CHECK(found({"sync=async", "schedule.plateau={}"}) ==
         at + "a plateau would lower the learning rate of rank 0 alone, which validates");
   CHECK(found({"sync=async", "data.order=streamed"}) ==
-        at + "replicas count the samples of streamed shards together, and these do not meet");
+        at + "the streamed order counts samples over all replicas, and decoupled replicas share no "
+             "collective");
   CHECK(found({"sync=async",
                "batch={\"global\": 32, \"per_device\": 4, \"ramp\": {\"start\": 8, "
                "\"increment\": 8, \"samples\": 960}}"}) ==
-        at + "replicas that are not at the same step would have batches of other sizes");
+        at + "replicas at different steps would have batches of different sizes");
   CHECK_NOTHROW(parse_recipe(minimal_recipe(), "r.json", {"sync=periodic", "early_stopping={}"}));
 }
 
