@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +18,7 @@
 #include "app/data/files/shard_files.h"
 #include "lib/core/error.h"
 #include "lib/core/text/hash.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/url.h"
 #include "lib/data/image/decode.h"
 #include "lib/data/set/stored_index.h"
@@ -59,15 +62,15 @@ class SampleCheck {
  private:
   void look_at_label(const format::TarMember& member, Finding& finding,
                      std::vector<std::string>& problems) const {
-    if (member.bytes > format::kMaxLabelBytes) {
-      problems.push_back(fmt::format("a label of {} bytes", member.bytes));
-      return;
-    }
-    const std::string text = shard_.read(member);
-    const auto labels = format::parse_labels(text);
+    const bool is_too_large = member.bytes > format::kMaxLabelBytes;
+    const std::string text = is_too_large ? start_of(member) : shard_.read(member);
+    const auto labels = is_too_large ? std::nullopt : format::parse_labels(text);
     if (!labels) {
-      problems.push_back(
-          fmt::format(R"(label "{}" is not a class number)", format::shown_name(text)));
+      const auto placeholder = core::find_placeholder(text);
+      problems.push_back(placeholder    ? fmt::format("the label {}", placeholder->found)
+                         : is_too_large ? fmt::format("a label of {} bytes", member.bytes)
+                                        : fmt::format(R"(label "{}" is not a class number)",
+                                                      format::shown_name(text)));
       return;
     }
     const auto wrong = std::find_if(labels->begin(), labels->end(), [this](std::int64_t label) {
@@ -84,6 +87,12 @@ class SampleCheck {
       finding.label = labels->size() == 1 ? labels->front() : -1;
       if (labels->size() > 1) finding.labels = *labels;
     }
+  }
+
+  std::string start_of(const format::TarMember& member) const {
+    std::string start(core::kPlaceholderBytes, '\0');
+    shard_.read_at(member.data, std::as_writable_bytes(std::span(start)));
+    return start;
   }
 
   void look_at_image(const format::TarField& field, Finding& finding,

@@ -202,7 +202,8 @@ void write_texts(const recipe::Generation& asked, const Models& models) {
         fmt::format("is a checkpoint of {}, which does not generate text", recipe.model.name),
         "name a checkpoint of a language model");
   }
-  const RunTokenizer tokenizer = tokenizer_of(recipe, asked);
+  const RunTokenizer tokenizer =
+      tokenizer_of(recipe, checkpoint.parent_path().parent_path(), asked);
   const std::vector<Prompt> prompts = prompts_of(asked);
   const std::int64_t positions = recipe.model.integer("positions");
   for (const Prompt& prompt : prompts) tokens_of(prompt, tokenizer, positions);  // all can be used

@@ -9,10 +9,12 @@
 
 #include "app/tokenizer/make_tokenizer.h"
 #include "app/tokenizer/pieces_library.h"
+#include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
 #include "lib/core/process/programs.h"
 #include "lib/core/text/url.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/format/tokens/token_card.h"
 #include "lib/recipe/recipe.h"
 #include "lib/storage/stores.h"
@@ -25,13 +27,20 @@ namespace fs = std::filesystem;
 constexpr const char* kNameIt = "name it: --tokenizer FILE";
 
 struct FoundCard {
-  std::string path;
+  std::string path;  // beside the token files
   format::TokenCard card;
 };
 
-// nullopt if it no longer exists.
-std::optional<FoundCard> card_of(const recipe::Recipe& recipe) {
+// The card that the run has recorded, otherwise the one beside the token files; nullopt if neither
+// exists. The token files may have been written again since.
+std::optional<FoundCard> card_of(const recipe::Recipe& recipe, const fs::path& run) {
   const std::optional<std::string> path = format::token_card_path(recipe.data.train.tokens.front());
+  if (const auto recorded = exchange::recorded_card(run)) {
+    const std::string text =
+        core::read_file(*recorded, format::kMaxTokenCardBytes, core::ExitCode::kData);
+    return FoundCard{path.value_or(recorded->string()),
+                     format::parse_token_card(text, recorded->string())};
+  }
   if (!path) return std::nullopt;
   const storage::Stores stores(recipe.storage, std::nullopt);
   const auto text = storage::read_if_there(stores.of(*path), *path, format::kMaxTokenCardBytes);
@@ -64,8 +73,9 @@ std::unique_ptr<Tokenizer> load_by_library(const fs::path& path) {
 
 }  // namespace
 
-RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const recipe::Generation& asked) {
-  const std::optional<FoundCard> found = card_of(recipe);
+RunTokenizer tokenizer_of(const recipe::Recipe& recipe, const fs::path& run,
+                          const recipe::Generation& asked) {
+  const std::optional<FoundCard> found = card_of(recipe, run);
   if (!found && asked.tokenizer.empty()) {
     throw core::UsageError("--tokenizer",
                            fmt::format("the card of the tokens no longer exists beside {}",

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/printable.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/exchange/weights_classes.h"
 #include "lib/format/tar/class_names.h"
 #include "lib/format/weights/weight_average.h"
@@ -61,6 +63,22 @@ void check_same_classes(const std::vector<const format::WeightSet*>& sets,
   }
 }
 
+// Averaging embeddings of different tokenizers likewise.
+void check_same_tokenizers(const std::vector<const format::WeightSet*>& sets,
+                           const std::vector<std::string>& paths) {
+  std::optional<exchange::KnownTokenizer> first;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const auto found = exchange::tokenizer_of_weights(sets[i]->files(), "bytes");
+    if (!first) first = found;
+    if (!found || exchange::is_same_tokenizer(found->name, first->name)) continue;
+    throw core::CheckpointError(
+        core::printable(paths[i]),
+        fmt::format("is of the tokenizer {}, and {} says {}", core::printable(found->name),
+                    first->place, core::printable(first->name)),
+        "average models of one tokenizer");
+  }
+}
+
 void average(const AverageArguments& arguments) {
   if (core::type_at(arguments.out) != std::filesystem::file_type::not_found) {
     throw core::UsageError("--out", fmt::format("{} exists already", arguments.out),
@@ -76,6 +94,7 @@ void average(const AverageArguments& arguments) {
     shown.push_back(sets.back().get());
   }
   check_same_classes(shown, arguments.paths);
+  check_same_tokenizers(shown, arguments.paths);
   const std::vector<format::OwnedTensor> tensors = format::average_weights(shown);
   publish_weights(arguments.out, tensors);
   std::printf("%s: the mean of %zu models, %zu tensors\n", core::printable(arguments.out).c_str(),

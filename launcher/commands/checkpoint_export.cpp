@@ -22,6 +22,7 @@
 #include "lib/exchange/companion_files.h"
 #include "lib/exchange/export_plan.h"
 #include "lib/exchange/new_folder.h"
+#include "lib/exchange/tokenizer_files.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/checkpoint_weights.h"
 #include "lib/format/hashed_file.h"
@@ -50,6 +51,19 @@ const std::map<std::string, std::string>& dtypes() {
   return all;
 }
 
+// Throws core::UsageError if the files of --tokenizer are not those of the run's tokens.
+void check_tokenizer(const exchange::Companions& given, const fs::path& run,
+                     const recipe::Recipe& recipe) {
+  const std::string own = exchange::tokenizer_files(recipe, run).name;
+  if (own.empty()) return;
+  exchange::Companions same = given;
+  exchange::keep_tokenizer(same, own);
+  if (same.files.size() == given.files.size()) return;
+  throw core::UsageError("--tokenizer",
+                         fmt::format("is not {}, of whose tokens the run is", core::printable(own)),
+                         "name the folder of the run's own, or leave it out");
+}
+
 // Returns the folder of --tokenizer or of its file; for a run, its own.
 exchange::Companions companions_of(const fs::path& checkpoint, const recipe::Recipe& recipe,
                                    const std::string& tokenizer) {
@@ -62,6 +76,7 @@ exchange::Companions companions_of(const fs::path& checkpoint, const recipe::Rec
   const bool has_any = std::any_of(given.files.begin(), given.files.end(), [](const auto& file) {
     return file.first != "generation_config.json";
   });
+  if (has_any) check_tokenizer(given, run, recipe);
   if (has_any) return given;
   throw core::UsageError(
       "--tokenizer", fmt::format("{} has no tokenizer of Hugging Face", core::printable(tokenizer)),
@@ -74,6 +89,7 @@ exchange::ExportSource read_source(const fs::path& checkpoint, const std::string
   source.recipe_text = format::read_listed_file(checkpoint, manifest, format::kRecipeFile);
   source.recipe =
       recipe::parse_recipe(source.recipe_text, (checkpoint / format::kRecipeFile).string());
+  source.run = checkpoint.parent_path().parent_path();
   source.classes = format::read_class_names(checkpoint, manifest);
   if (recipe::reads_tokens(source.recipe.model)) {
     source.companions = companions_of(checkpoint, source.recipe, tokenizer);

@@ -81,7 +81,8 @@ void RunFolder::own(bool is_first) {
   }
   // Rank 0 replaces the recipe of a resumed run after loading everything: a recipe that does not
   // fit must not stay.
-  if (!holds_run(path_)) {
+  const bool is_resumed = holds_run(path_);
+  if (!is_resumed) {
     housekeeping.attempt("rank 0 writes it again", [&] {
       core::write_durably(disk, path_ / "recipe.json", recipe::to_json(recipe_));
     });
@@ -89,7 +90,7 @@ void RunFolder::own(bool is_first) {
         path_, recipe_.data, recipe_.model.weights ? recipe_.model.weights->path : "");
   }
   housekeeping.attempt("the run has no copy of its data's cards",
-                       [&] { record_cards(recipe_.data, path_); });
+                       [&] { record_cards(recipe_.data, path_, is_resumed); });
   housekeeping.attempt("an export takes the tokenizer from the weights",
                        [&] { record_companions(recipe_.model, path_); });
 }

@@ -57,7 +57,7 @@ void take_special_tokens(const nlohmann::json& ids, std::optional<std::int64_t> 
 void plan_language_model(const ExportSource& source, const format::WeightSet& weights,
                          std::string_view dtype, ExportPlan& plan) {
   TokenizerFiles tokenizer;
-  if (reads_tokens(source.recipe.model)) tokenizer = tokenizer_files(source.recipe);
+  if (reads_tokens(source.recipe.model)) tokenizer = tokenizer_files(source.recipe, source.run);
   Companions companions = source.companions;
   if (!tokenizer.name.empty()) keep_tokenizer(companions, tokenizer.name);
   plan.prefix = language_prefix(source.recipe.model);

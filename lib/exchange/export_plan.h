@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct ExportSource {
   std::vector<std::string> classes;  // {}: not known
   // For a language model: the companion files of its initial weights.
   Companions companions = {};
+  std::filesystem::path run = {};  // its folder, for the card of its training tokens
 };
 
 struct ExportPlan {

@@ -49,10 +49,16 @@ std::optional<KnownTokenizer> tokenizer_of_tokens(const std::string& token_file)
   return card ? tokenizer_of_card(*card) : std::nullopt;
 }
 
+std::optional<fs::path> recorded_card(const fs::path& run) {
+  fs::path card = run / "cards" / "train.json";
+  return lies_at(card) ? std::optional(std::move(card)) : std::nullopt;
+}
+
 std::optional<KnownTokenizer> tokenizer_of_run(const fs::path& run) {
-  const fs::path card = run / "cards" / "train.json";
+  const auto card = recorded_card(run);
+  if (!card) return std::nullopt;
   try {
-    return tokenizer_of_card(card);
+    return tokenizer_of_card(*card);
   } catch (const core::DataError&) {  // the card of pictures, which names no tokenizer
     return std::nullopt;
   }

@@ -19,8 +19,11 @@ struct KnownTokenizer {
 // Throws core::DataError for a damaged card.
 std::optional<KnownTokenizer> tokenizer_of_tokens(const std::string& token_file);
 
-// Returns the tokenizer of a run's training tokens from cards/train.json in its folder; nullopt
-// without that file.
+// Returns the card of a run's training tokens that its folder has recorded, cards/train.json, which
+// stays as it is where the tokens are written again; nullopt without that file.
+std::optional<std::filesystem::path> recorded_card(const std::filesystem::path& run);
+
+// Returns the tokenizer of a run's training tokens from the recorded card; nullopt without it.
 std::optional<KnownTokenizer> tokenizer_of_run(const std::filesystem::path& run);
 
 // Throws core::CheckpointError if the card of `token_file` names another tokenizer than that of the

@@ -9,8 +9,10 @@
 #include "lib/core/disk/read_faults.h"
 #include "lib/core/log.h"
 #include "lib/core/text/json_text.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/url.h"
 #include "lib/exchange/import_plan.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/format/hashed_file.h"
 #include "lib/format/tokenizer_file_names.h"
 #include "lib/format/tokens/token_card.h"
@@ -27,7 +29,9 @@ constexpr std::int64_t kMostBytes = 256 << 20;
 bool is_file(const fs::path& path) { return core::type_at(path) == fs::file_type::regular; }
 
 std::string read(const fs::path& path) {
-  return core::read_file(path, kMostBytes, core::ExitCode::kData);
+  std::string text = core::read_file(path, kMostBytes, core::ExitCode::kData);
+  core::refuse_placeholder(path.string(), text);
+  return text;
 }
 
 // Returns the text of an added token of a tokenizer.json; nullopt if there is none.
@@ -69,26 +73,28 @@ std::optional<fs::path> find_file(const std::string& tokenizer, const fs::path& 
 
 }  // namespace
 
-TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
+TokenizerFiles tokenizer_files(const recipe::Recipe& recipe, const fs::path& run) {
   TokenizerFiles result;
   const std::string& tokens = recipe.data.train.tokens.front();
-  const auto path = core::is_url(tokens) ? std::nullopt : format::token_card_path(tokens);
-  if (!path || !is_file(*path)) {
+  const auto recorded = recorded_card(run);
+  const auto beside = core::is_url(tokens) ? std::nullopt : format::token_card_path(tokens);
+  const std::string path = recorded ? recorded->string() : beside.value_or("");
+  if (path.empty() || !is_file(path)) {
     const bool is_imported = fs::path(tokens).filename() == kNoTokens;
     result.missing = is_imported ? "the weights were imported without one"
                                  : fmt::format("{} has no card on this machine", tokens);
     return result;
   }
-  const format::TokenCard card = format::parse_token_card(read(*path), *path);
+  const format::TokenCard card = format::parse_token_card(read(path), path);
   result.end_of_text = card.end_of_text;
   result.name = card.tokenizer;
   if (card.tokenizer == "bytes") {
     result.missing = "that of the run is its bytes, which have no file";
     return result;
   }
-  const auto file = find_file(card.tokenizer, fs::path(*path).parent_path());
+  const auto file = find_file(card.tokenizer, fs::path(tokens).parent_path());
   if (!file) {
-    result.missing = fmt::format("{} is not beside {} with its checksum", card.tokenizer, *path);
+    result.missing = fmt::format("{} is not beside {} with its checksum", card.tokenizer, tokens);
     return result;
   }
   const fs::path merges = file->parent_path() / "merges.txt";
@@ -99,11 +105,11 @@ TokenizerFiles tokenizer_files(const recipe::Recipe& recipe) {
     // Existing tokenizer configurations beside the file are copied; without them a minimal one is
     // written.
     for (const char* const name : format::kTokenizerFiles) {
-      const fs::path beside = file->parent_path() / name;
-      const bool is_vocabulary = beside.extension() == ".model" ||
+      const fs::path other = file->parent_path() / name;
+      const bool is_vocabulary = other.extension() == ".model" ||
                                  name == std::string("vocab.json") ||
                                  name == std::string("merges.txt");
-      if (!is_vocabulary && is_file(beside)) result.files[name] = read(beside);
+      if (!is_vocabulary && is_file(other)) result.files[name] = read(other);
     }
     if (!result.files.contains("tokenizer_config.json"))
       result.files["tokenizer_config.json"] = tokenizer_config(text, card.end_of_text);

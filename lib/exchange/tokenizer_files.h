@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,8 +20,10 @@ struct TokenizerFiles {
   std::string missing;                       // reason if there are no files, for messages
 };
 
-// Returns the tokenizer in the card of `recipe`'s token files, if it is a local file: searches
-// beside the card and in the working directory for a file with the card's SHA-256.
-TokenizerFiles tokenizer_files(const recipe::Recipe& recipe);
+// Returns the tokenizer in the card that the folder `run` has recorded, or that lies beside
+// `recipe`'s token files, if it is a local file: searches beside the token files and in the working
+// directory for a file with the card's SHA-256. Throws core::DataError for a placeholder
+// (lib/core/text/placeholder.h) among its files.
+TokenizerFiles tokenizer_files(const recipe::Recipe& recipe, const std::filesystem::path& run);
 
 }  // namespace scaletrain::exchange

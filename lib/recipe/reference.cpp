@@ -25,7 +25,7 @@ Written by `scaletrain recipe reference`; a test compares this file with it.
 A recipe is one JSON file in UTF-8; `//` and `/* */` comments and trailing commas are allowed. An
 [editor](../guide/editor.md) completes it. Where a component is chosen
 by name, `"sgd"` is short for `{"name": "sgd"}`. Paths are relative to the working directory; `~` and `~user` are
-homes, as in a shell. A key of any depth is set on the command line with `--set optimizer.lr=0.1`: the value is JSON, otherwise
+homes, and an unknown user is an error. A key of any depth is set on the command line with `--set optimizer.lr=0.1`: the value is JSON, otherwise
 text, and `null` removes the key. Where exactly one of several keys may be given, setting one removes
 the others. `scaletrain recipe check RECIPE` reports all mistakes at once, `scaletrain recipe show RECIPE`
 prints the recipe with every default.

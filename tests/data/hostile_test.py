@@ -6,7 +6,7 @@ import subprocess
 import tarfile
 import unittest
 
-from tools_support import PROGRAM, FolderTest, picture
+from tools_support import PROGRAM, FolderTest, picture, write_tar
 
 LIMIT_KB = 1_000_000  # of address space
 
@@ -124,7 +124,8 @@ class Hostile(FolderTest):
                     "an HTML page": b"<!DOCTYPE html>\n<html><body>Not found</body></html>\n",
                     "an error message of an object store":
                         b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code></Error>'}
-        readers = [["check", "a.tar"], ["check", "a.tar.gz"], ["ls", "a.tar"],
+        readers = [["check", "label.tar"], ["stats", "label.tar"], ["import", "tar", "label.tar", *out],
+                   ["check", "page.tar"], ["check", "a.tar"], ["check", "a.tar.gz"], ["ls", "a.tar"],
                    ["import", "tar", "a.tar", *out], ["import", "tfrecord", "a.tfrecord", *out],
                    ["import", "parquet", "a.parquet", *out], ["import", "idx", "a.idx", "a.idx", *out],
                    ["import", "lmdb", "a.mdb", *out],
@@ -136,6 +137,9 @@ class Hostile(FolderTest):
                      "folder/class/a.jpg", "a.jsonl", "tokenizer.json", "vocab.json", "a.model"):
             for found, content in contents.items():
                 self.write(f"{found}/{name}", content)
+        for found, content in contents.items():
+            for name, label in (("label", content), ("page", content + b" " * 100_000)):
+                write_tar(self.path(found, f"{name}.tar"), [("k.jpg", picture(0)), ("k.cls", label)])
         for found in contents:
             for reader in readers:
                 with self.subTest(found=found, reader=reader):

@@ -16,7 +16,7 @@ import pyarrow
 import pyarrow.parquet
 import sentencepiece
 
-from tools_support import FolderTest, back_to_text, data, data_json, read_bytes, read_json
+from tools_support import FolderTest, back_to_text, data, data_json, picture, read_bytes, read_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 END = 256  # of the tokenizer "bytes"
@@ -158,6 +158,18 @@ class Tokenize(FolderTest):
                 ("a.arrow", b"ARROW1\0\0", "is an Arrow file, not text"),
                 ("a.npy", b"\x93NUMPY\x01\0", "is a NumPy array, not text"),
                 ("a.bin", b"ab\0cd", "has a zero at byte 2"),
+                ("a.webp", b"RIFF\x24\0\0\0WEBPVP8 ", "is a WebP picture, not text"),
+                ("a.wav", b"RIFF\x24\x08\0\0WAVEfmt \x10\0", "is WAV audio, not text"),
+                ("a.mp3", b"ID3\x04\0\0", "is MP3 audio, not text"),
+                ("b.mp3", b"\xff\xfb\x90\x64", "is MP3 audio, not text"),
+                ("a.mp4", b"\0\0\0\x18ftypmp42", "is an MP4 or QuickTime video, not text"),
+                ("a.png", picture(0, kind="PNG"), "is a PNG picture, not text"),
+                ("a.jpg", picture(0), "is a JPEG picture, not text"),
+                ("a.gif", picture(0, kind="GIF"), "is a GIF picture, not text"),
+                ("a.bmp", picture(0, kind="BMP"), "is a BMP picture, not text"),
+                ("a.tif", picture(0, kind="TIFF"), "is a TIFF picture, not text"),
+                ("a.safetensors", b"\x08" + bytes(7) + b'{"a":{}}', "is a safetensors file, not text"),
+                ("cut.bin", b"PAR1\x15\0\x15", "is a Parquet file, compressed or cut short, not text"),
                 ("a.parquet", b"no Parquet", "is not a Parquet file"),
                 ("a.jsonl", html, "is an HTML page, not the file itself"),
                 ("page.txt.gz", gzip.compress(html), "is an HTML page, not the file itself"),
@@ -174,8 +186,9 @@ class Tokenize(FolderTest):
         orc = b"ORC" + bytes(40) + b"ORC\x17"
         self.assertIn("is an ORC file, not text", data(
             "tokenize", self.write("a.orc", orc), "--out", self.path("no"), code=65))
-        text = b"ORCHIDS bloom"  # as the magic of a format
-        self.assertEqual([*text, END], self.tokens_of(self.write("a.txt", text)))
+        for text in (b"ORCHIDS bloom", b"PAR1 is a magic", b"PAR1 and PAR1", b"GIF89a and RIFF",
+                     b"BMW", b"RIFF....WAVE", b"ID3 and OggS", b"Rest"):  # as the magic of a format
+            self.assertEqual([*text, END], self.tokens_of(self.write("a.txt", text)))
         self.assertEqual([*html, END], self.tokens_of(self.write("page.html", html)))
 
     def test_columns_that_are_not_there(self):

@@ -155,6 +155,9 @@ class TokenizerJson(FolderTest):
         os.mkdir(folder)
         reference.model.save(folder)
         self.check("gpt2", reference, folder)
+        self.write("gpt2/special_tokens_map.json", "version https://git-lfs.github.com/spec/v1\n")
+        self.assertIn("special_tokens_map.json: is a git-lfs pointer", self.refused(folder))
+        self.assertFalse(os.path.exists(self.path("no")))
 
     def test_the_token_that_ends_a_document(self):
         reference = reference_of("gpt2")

@@ -2,6 +2,7 @@
 a table of all commands. None is silent."""
 
 import functools
+import hashlib
 import http.server
 import io
 import json
@@ -13,6 +14,9 @@ import tempfile
 import threading
 import unittest
 
+import tokenizers
+import tokenizers.models
+import tokenizers.trainers
 from PIL import Image
 
 from end_to_end import support
@@ -34,10 +38,9 @@ ELSEWHERE = {
     ("number of classes", "predict"): OWN,
     **{(row, "weights of HF"): NO_IMAGES for row in ("mean", "std", "interpolation", "crop",
                                                      "number of classes", "class names")},
-    **{(row, column): NO_TOKENS for row in ("tokenizer", "vocabulary", "token width")
-       for column in ("weights of timm", "predict")},
-    **{("token width", column): "weights have no tokens" for column in ("weights of a run",
-                                                                        "weights of HF")},
+    **{(row, "weights of timm"): NO_TOKENS for row in ("tokenizer", "vocabulary", "token width")},
+    **{("token width", column): "weights and prompts have no token files"
+       for column in ("weights of a run", "weights of HF", "predict")},
     **{("class names", column): NAMES for column in COLUMNS if column != "weights of HF"},
     ("dtype", "weights of timm"): "timm's config.json has no dtype",
 }
@@ -94,13 +97,13 @@ class WeightsRecipeTest(support.RunTestCase):
             "model_type": "gpt2", "vocab_size": 300, "n_positions": 8, "n_embd": 8, "n_layer": 1,
             "n_head": 1, "dtype": "float32"}))
 
-    def write(self, kind, name=None, model=None, **changes):
+    def write(self, kind, name=None, model=None, tokens_folder=None, **changes):
         """The recipe of a kind; keys that are not written are those that data and weights know."""
         kinds = {
             "images": ({"name": "mlp", "hidden": 8}, {"train": {"folder": str(self.home / "train")},
                                                       "image_size": 8}),
             "text": ({"name": "gpt2", "positions": 8, "dim": 8, "depth": 1, "heads": 1},
-                     {"train": {"tokens": str(self.home / "tokens/train-000000.bin")}})}
+                     {"train": {"tokens": str((tokens_folder or self.home / "tokens") / "train-000000.bin")}})}
         own, data = kinds[kind]
         path = self.folder / f"{name or kind}.json"
         path.write_text(json.dumps({
@@ -196,6 +199,24 @@ class WeightsRecipeTest(support.RunTestCase):
         self.assertIn("the weights belong to the tokenizer tokenizer.json ", done.stderr)
         self.assertIn(f"and the training tokens to {OTHER_TOKENIZER}", done.stderr)
 
+    def test_the_tokenizer_of_a_run_outlives_the_card_of_its_tokens(self):
+        shutil.copytree(self.home / "tokens", self.folder / "tokens")
+        card = self.folder / "tokens/train.tokens.json"
+        run = self.folder / "text"
+        recipe = self.write("text", tokens_folder=self.folder / "tokens")
+        self.run_scaletrain("launch", recipe)
+        own = card.read_text()
+        card.unlink()
+        for steps in (2, 3):
+            said = self.run_scaletrain("resume", run, "--set", f"steps={steps}", "--allow", "steps").stderr
+            self.assertEqual(1, said.count("has no card: that its tokens are those of bytes, as "), said)
+        card.write_text(json.dumps({**json.loads(own), "tokenizer": OTHER_TOKENIZER}))
+        done = self.run_scaletrain("resume", run, "--set", "steps=4", "--allow", "steps", expect=65)
+        self.assertIn("and the run was trained on tokens of bytes", done.stderr)
+        done = self.run_scaletrain("checkpoint", "export", run, self.folder / "out", "--to", "huggingface",
+                                   "--tokenizer", self.home / "hf", expect=2)
+        self.assertIn("--tokenizer: is not bytes, of whose tokens the run is", done.stderr)
+
     def eval(self, row):
         if row == "number of classes":
             with tarfile.open(self.folder / "more.tar", "w") as tar:
@@ -216,10 +237,29 @@ class WeightsRecipeTest(support.RunTestCase):
                              "vocabulary": "257 is less than the 300 tokens",
                              "token width": "token"}[row]
 
+    def predict(self, row):
+        """The command of a language model is generate."""
+        run = self.folder / "generating"
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(self.home / "text", run, symlinks=True)
+        own, asked = OTHER_TOKENIZER, "bytes"
+        if row == "vocabulary":
+            asked = self.folder / "tokenizer.json"
+            tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+            tokenizer.train_from_iterator([], tokenizers.trainers.BpeTrainer(
+                show_progress=False, special_tokens=["<|endoftext|>", *map(str, range(299))]))
+            tokenizer.save(str(asked))
+            own = f"tokenizer.json {hashlib.sha256(asked.read_bytes()).hexdigest()}"
+        card = run / "cards/train.json"
+        card.write_text(json.dumps({**json.loads(card.read_text()), "tokenizer": own}))
+        done = self.run_scaletrain("generate", run, "--tokenizer", asked, expect=2)
+        return done.stderr, {"tokenizer": f"is bytes, and the run's tokens are those of {own}",
+                             "vocabulary": "has 300 tokens, and the model 257"}[row]
+
     def test_every_cell_has_an_outcome(self):
         find = {"fresh run": self.fresh_run, "resume": self.resume,
                 "weights of a run": self.weights_of_a_run, "weights of timm": self.weights_of_timm,
-                "weights of HF": self.weights_of_hf, "eval": self.eval}
+                "weights of HF": self.weights_of_hf, "eval": self.eval, "predict": self.predict}
         for column in COLUMNS:
             for row in ROWS:
                 with self.subTest(f"{row}, {column}"):

@@ -118,6 +118,12 @@ class CheckpointWeights(unittest.TestCase):
         self.assertEqual(65, done.returncode)
         self.assertIn(f'{exports[1]}: has the classes "dog", "cat", and {exports[0]} has "cat", "dog"\n',
                       done.stderr)
+        for number, folder in enumerate(exports):
+            (folder / "classes.json").unlink()
+            (folder / "tokenizer.json").write_text(f"[{number}]")
+        done = run("average", *exports, "-o", self.folder / "out")
+        self.assertEqual(65, done.returncode)
+        self.assertIn(f"{exports[1]}: is of the tokenizer tokenizer.json ", done.stderr)
         self.assertEqual(65, run("diff", a, self.folder / "absent").returncode)
 
 

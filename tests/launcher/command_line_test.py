@@ -184,6 +184,27 @@ class CommandLine(LaunchTestCase):
                          r"CUDA \S+\nNCCL \S+\n\Z")
         self.assertIn("--max-restarts", self.run_launcher("launch", "--help").stdout)
 
+    def test_a_home_that_no_shell_has_expanded(self):
+        recipe = self.folder / "r.json"
+        recipe.write_text(json.dumps({"model": {"name": "mlp", "num_classes": 2}, "epochs": 1,
+                                      "data": {"train": {"shards": str(recipe)}}, "output": "~/runs/x",
+                                      "optimizer": {"name": "sgd", "lr": 0.1}}))
+        for flags in ([], ["--set", "output=~/runs/x"]):
+            shown = json.loads(self.run_launcher("recipe", "show", recipe, *flags).stdout)
+            self.assertEqual(os.path.expanduser("~/runs/x"), shown["output"])
+        for place, words in (('--set output: /output: "~nosuchuser/x"', [recipe, "--set", "output=~nosuchuser/x"]),
+                             ('/data/train/shards: "~nosuchuser/a.tar"',
+                              [recipe, "--set", 'data.train.shards=["~nosuchuser/a.tar"]']),
+                             ('/checkpoint/mirror: "~nosuchuser"',
+                              [recipe, "--set", "checkpoint.mirror=~nosuchuser"]),
+                             ("~nosuchuser/r.json", ["~nosuchuser/r.json"]),
+                             ("--worker=~nosuchuser/w", [recipe, "--worker=~nosuchuser/w"])):
+            self.assertIn(f'{place}: there is no user "nosuchuser" on this machine\n  correct the name; ',
+                          self.run_launcher("recipe", "show", *words, expect=2).stderr)
+        env = {"HOME": str(self.folder)}
+        self.assertIn("there is no user", self.run_launcher("data", "synth", "~nosuchuser/x", env=env, expect=2).stderr)
+        self.assertEqual([recipe], list(self.folder.iterdir()))
+
     def test_output_that_is_not_taken_is_an_error_unless_its_reader_has_gone(self):
         commands = [["--help"], ["launch", "--help"], ["--version"], ["recipe", "schema"],
                     ["man"], ["completion", "bash"], ["explain", "launch", "--", "true"],

@@ -23,6 +23,13 @@ class Devices(RecipeTestCase):
                 if expect:
                     visible = "1 GPU is" if gpus == 1 else f"{gpus} GPUs are"
                     self.assertIn(f"--nproc: 2 workers, and {visible} visible", done.stderr)
+        fp8 = self.recipe(precision="fp8")
+        env = {"LD_LIBRARY_PATH": str(library), "FAKE_GPUS": "0"}
+        called = self.called()
+        self.assertIn("/precision: fp8 needs a GPU, and none is visible",
+                      self.run_launcher("launch", "--worker", self.worker, fp8, env=env, expect=2).stderr)
+        self.assertEqual(called, self.called())
+        self.run_launcher("launch", "--dry-run", fp8, env=env)  # for a machine with GPUs
 
 
 if __name__ == "__main__":

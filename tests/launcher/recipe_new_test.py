@@ -215,7 +215,8 @@ class RecipeNew(LaunchTestCase):
 
     def test_a_git_lfs_pointer_in_place_of_the_data_is_named(self):
         pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-        for name in ("photos/a/1.png", "train-000000.tar", "list.csv", "lines.jsonl"):
+        for name in ("photos/a/1.png", "train-000000.tar", "list.csv", "lines.jsonl", "tokens.bin", "tokens.npy",
+                     "corpus.txt", "rows.parquet"):
             with self.subTest(name):
                 file = self.folder / "given" / name
                 file.parent.mkdir(parents=True, exist_ok=True)

@@ -146,7 +146,13 @@ class GenerateTest(support.RunTestCase):
 
     def check_without_token_files(self, run):
         before = self.generate(run, "--seed", 4)
-        (self.folder / "text/train.tokens.json").unlink()
+        card = self.folder / "text/train.tokens.json"
+        other = {**json.loads(card.read_text()), "tokenizer": "tokenizer.json " + 64 * "0"}
+        card.write_text(json.dumps(other))  # the text was tokenized again
+        self.assertEqual(before, self.generate(run, "--seed", 4))
+        card.unlink()
+        self.assertEqual(before, self.generate(run, "--seed", 4))
+        (run / "cards/train.json").unlink()
         self.assertIn("--tokenizer bytes", self.generate(run, expect=2))
         self.assertEqual(before, self.generate(run, "--seed", 4, "--tokenizer", "bytes"))
 

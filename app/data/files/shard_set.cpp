@@ -10,6 +10,7 @@
 #include "lib/core/error.h"
 #include "lib/core/parallel.h"
 #include "lib/core/text/hash.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/url.h"
 #include "lib/format/key_set.h"
 #include "lib/format/tar/tar_samples.h"
@@ -30,8 +31,14 @@ std::vector<std::int64_t> labels_of(const ShardFile& shard, const format::TarGro
   if (const auto problems = format::problems_of(group); !problems.empty()) {
     refuse_group(shard, group, fmt::to_string(fmt::join(problems, ", ")));
   }
-  auto labels = format::parse_labels(shard.read(group.find("cls")->member));
-  if (!labels) refuse_group(shard, group, "its label is not a class number");
+  const std::string text = shard.read(group.find("cls")->member);
+  auto labels = format::parse_labels(text);
+  if (!labels) {
+    if (const auto placeholder = core::find_placeholder(text)) {
+      refuse_group(shard, group, "its label " + placeholder->found);
+    }
+    refuse_group(shard, group, "its label is not a class number");
+  }
   if (const auto twice = format::repeated_label(*labels)) {
     refuse_group(shard, group, fmt::format("its label names class {} twice", *twice));
   }

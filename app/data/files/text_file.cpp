@@ -63,45 +63,88 @@ struct Format {
   std::string_view magic;
   const char* name;
   const char* remedy;
+  std::size_t second_offset = 0;
+  std::string_view second = {};  // more of the magic; "": none
+  bool without_zeros = false;    // a file may be printable
 };
 
 constexpr const char* kUnpack = "unpack it, and name the files of text in it";
 constexpr const char* kNoText = "name files of text: .txt, .jsonl, .json, .csv or .parquet";
 constexpr const char* kToText = "write its text to a .txt or .jsonl first";
+constexpr const char* kToParquet = "write it as Parquet: datasets.Dataset.to_parquet";
+constexpr std::string_view kZeros("\0\0\0\0", 4);
 
-constexpr std::array<Format, 24> kFormats{{
-    {0, "PK\x03\x04", "a zip archive, or a document as .docx that is one", kUnpack},
-    {257, "ustar", "a tar archive", kUnpack},
-    {0, "7z\xBC\xAF\x27\x1C", "a 7z archive", kUnpack},
-    {0, "Rar!\x1A\x07", "a RAR archive", kUnpack},
-    {0, "\x04\x22\x4D\x18", "compressed by lz4", "decompress it, or use gzip or zstd"},
-    {0, "\x1F\x9D", "compressed by compress", "decompress it, or use gzip or zstd"},
-    {0, "%PDF-", "a PDF", kToText},
-    {0, "{\\rtf", "an RTF document", kToText},
-    {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "a document of Microsoft Office", kToText},
-    {0, "FEA1", "a Feather file", "write it as Parquet: DataFrame.to_parquet"},
-    {0, "ARROW1", "an Arrow file", "write it as Parquet: datasets.Dataset.to_parquet"},
-    {0, "\xFF\xFF\xFF\xFF", "an Arrow stream", "write it as Parquet: datasets.Dataset.to_parquet"},
-    {0, "PAR1", "a compressed Parquet file", "decompress it: Parquet compresses its own pages"},
-    {0, "Obj\x01", "an Avro file", kToText},
-    {0, "SQLite format 3", "an SQLite database", kToText},
-    {0, "\x89HDF\r\n\x1A\n", "an HDF5 file", kToText},
-    {0, "\x93NUMPY", "a NumPy array", "a recipe's data.train.tokens takes arrays of tokens"},
-    {0, "MMIDIDX", "an index of Megatron-LM",
-     "a recipe's data.train.tokens takes the .bin beside it"},
-    {0, "\x89PNG\r\n\x1A\n", "a PNG picture", kNoText},
-    {0, "\xFF\xD8\xFF", "a JPEG picture", kNoText},
-    {0, "GIF8", "a GIF picture", kNoText},
-    {0,
-     "\x7F"
-     "ELF",
-     "a program", kNoText},
-    {0, "\x80\x04\x95", "a Python pickle", kToText},
-    {0, "\x80\x05\x95", "a Python pickle", kToText},
-}};
+constexpr std::array kFormats{
+    Format{0, "PK\x03\x04", "a zip archive, or a document as .docx that is one", kUnpack},
+    Format{257, "ustar", "a tar archive", kUnpack},
+    Format{0, "7z\xBC\xAF\x27\x1C", "a 7z archive", kUnpack},
+    Format{0, "Rar!\x1A\x07", "a RAR archive", kUnpack},
+    Format{0, "\x04\x22\x4D\x18", "compressed by lz4", "decompress it, or use gzip or zstd"},
+    Format{0, "\x1F\x9D", "compressed by compress", "decompress it, or use gzip or zstd"},
+    Format{0, "%PDF-", "a PDF", kToText, 0, "", true},
+    Format{0, "{\\rtf", "an RTF document", kToText, 0, "", true},
+    Format{0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "a document of Microsoft Office", kToText},
+    Format{0, "FEA1", "a Feather file", "write it as Parquet: DataFrame.to_parquet"},
+    Format{0, "ARROW1", "an Arrow file", kToParquet},
+    Format{0, "\xFF\xFF\xFF\xFF", "an Arrow stream", kToParquet},
+    Format{0, "PAR1", "a Parquet file, compressed or cut short",
+           "decompress it: Parquet compresses its own pages; or use another copy"},
+    Format{0, "Obj\x01", "an Avro file", kToText},
+    Format{0, "SQLite format 3", "an SQLite database", kToText},
+    Format{0, "\x89HDF\r\n\x1A\n", "an HDF5 file", kToText},
+    Format{0, "\x93NUMPY", "a NumPy array", "a recipe's data.train.tokens takes arrays of tokens"},
+    Format{0, "MMIDIDX", "an index of Megatron-LM",
+           "a recipe's data.train.tokens takes the .bin beside it"},
+    Format{0, "\x89PNG\r\n\x1A\n", "a PNG picture", kNoText},
+    Format{0, "\xFF\xD8\xFF", "a JPEG picture", kNoText},
+    Format{0, "GIF8", "a GIF picture", kNoText},
+    Format{0, "BM", "a BMP picture", kNoText, 6, kZeros},
+    Format{0, std::string_view("II*\0", 4), "a TIFF picture", kNoText},
+    Format{0, std::string_view("MM\0*", 4), "a TIFF picture", kNoText},
+    Format{0, "RIFF", "a WebP picture", kNoText, 8, "WEBP"},
+    Format{0, "RIFF", "WAV audio", kNoText, 8, "WAVE"},
+    Format{0, "RIFF", "an AVI video", kNoText, 8, "AVI "},
+    Format{4, "ftypavif", "an AVIF picture", kNoText},
+    Format{4, "ftyphe", "a HEIC picture", kNoText},
+    Format{4, "ftyp", "an MP4 or QuickTime video", kNoText},
+    Format{0, "ID3", "MP3 audio", kNoText},
+    Format{0, "\xFF\xFB", "MP3 audio", kNoText},
+    Format{0, "\xFF\xF3", "MP3 audio", kNoText},
+    Format{0, "\xFF\xF2", "MP3 audio", kNoText},
+    Format{0, "fLaC", "FLAC audio", kNoText},
+    Format{0, "OggS", "Ogg audio or video", kNoText},
+    Format{0, "\x1A\x45\xDF\xA3", "a Matroska or WebM video", kNoText},
+    Format{0, "GGUF", "a GGUF model", kNoText},
+    Format{8, "{\"", "a safetensors file", kNoText, 4, kZeros},
+    Format{0,
+           "\x7F"
+           "ELF",
+           "a program", kNoText},
+    Format{0, "\x80\x04\x95", "a Python pickle", kToText},
+    Format{0, "\x80\x05\x95", "a Python pickle", kToText},
+};
 
-// An ORC file has its magic at both ends, before its last byte: a text may begin with these
-// letters.
+constexpr std::size_t kLookedAt = 8000;  // bytes at the start, as git does
+
+bool has_at(std::string_view text, std::size_t offset, std::string_view magic) {
+  return text.substr(std::min(offset, text.size())).starts_with(magic);
+}
+
+bool has_zeros(std::string_view text) {
+  const std::string_view end = text.substr(text.size() - std::min(text.size(), kLookedAt));
+  return text.substr(0, kLookedAt).find('\0') != std::string_view::npos ||
+         end.find('\0') != std::string_view::npos;  // as Parquet, whose footer is at the end
+}
+
+bool is_of(const Format& format, std::string_view text) {
+  if (!has_at(text, format.offset, format.magic)) return false;
+  if (!has_at(text, format.second_offset, format.second)) return false;
+  // A text may begin with the letters of a format.
+  const bool is_of_letters = core::printable(format.magic) == format.magic;
+  return !is_of_letters || format.without_zeros || has_zeros(text);
+}
+
+// An ORC file has its magic at both ends, before its last byte, and may have no zeros.
 bool is_orc(std::string_view text) {
   return text.size() > 8 && text.starts_with("ORC") && text.substr(text.size() - 4, 3) == "ORC";
 }
@@ -109,9 +152,8 @@ bool is_orc(std::string_view text) {
 void refuse_other_formats(const std::string& path, std::string_view text) {
   if (is_orc(text)) throw core::DataError(path, "is an ORC file, not text", kToText);
   for (const Format& format : kFormats) {
-    if (text.substr(std::min(format.offset, text.size())).starts_with(format.magic)) {
-      throw core::DataError(path, fmt::format("is {}, not text", format.name), format.remedy);
-    }
+    if (!is_of(format, text)) continue;
+    throw core::DataError(path, fmt::format("is {}, not text", format.name), format.remedy);
   }
   const std::string kind = text_kind(path);
   const bool may_be_page = kind == "html" || kind == "htm" || kind == "xhtml" || kind == "xml";
@@ -120,7 +162,6 @@ void refuse_other_formats(const std::string& path, std::string_view text) {
 
 // UTF-16 has a byte order mark or zeros, as do files that are no text.
 void refuse_wide_text(const std::string& path, std::string_view text) {
-  constexpr std::size_t kLookedAt = 8000;  // as git does
   if (text.starts_with(std::string_view("\xFF\xFE\0\0", 4)) ||
       text.starts_with(std::string_view("\0\0\xFE\xFF", 4))) {
     throw core::DataError(path, "is UTF-32", "--encoding utf-32 converts it");

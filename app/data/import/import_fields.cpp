@@ -12,6 +12,7 @@
 #include "app/foreign/foreign_image.h"
 #include "lib/core/error.h"
 #include "lib/core/text/lookup.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/text.h"
 #include "lib/format/json_fields.h"
 #include "lib/format/tar/label_rule.h"
@@ -89,6 +90,7 @@ void add_label(ImportedSample& sample, const FieldNames& names) {
     const std::string& text =
         field_of(sample, names.label.empty() ? "json" : names.label, "--label-field").bytes;
     found = rule.parse(text);
+    if (!found) core::refuse_placeholder(place_of(sample), text);
     if (const std::string problem = found ? "" : format::json_problem(text); !problem.empty()) {
       throw core::DataError(place_of(sample), "its label's field " + problem,
                             "write null in place of NaN and Infinity");
@@ -122,7 +124,8 @@ void choose_label(ImportedSample& sample, const std::string& asked) {
 void check_list(const ImportedSample& sample, std::string& text, bool multi_hot) {
   if (format::parse_label(text)) return;
   const auto list = format::parse_labels(text);
-  if (!list) return;  // the writer counts it
+  if (!list)
+    return core::refuse_placeholder(place_of(sample), text);  // others: the writer counts it
   const auto refuse = [&](const std::string& found, const char* remedy) {
     throw core::DataError(place_of(sample),
                           fmt::format("its label [{}] {}", fmt::join(*list, ", "), found), remedy);

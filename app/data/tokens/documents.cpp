@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -160,15 +162,21 @@ Documents read_parquet(const std::string& path, const DocumentFields& names) {
   return documents;
 }
 
-// Parquet files have their magic at both ends: a text may begin with these letters.
+// Parquet files have their magic at both ends, and before the last the size of their footer: a text
+// may begin and end with these letters.
 bool is_parquet(const std::string& path) {
   constexpr std::string_view kMagic = "PAR1";
-  std::string start(kMagic.size(), '\0'), end(kMagic.size(), '\0');
+  std::string start(kMagic.size(), '\0'), end(2 * kMagic.size(), '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(start.data(), std::ssize(start));
   file.seekg(-std::ssize(end), std::ios::end);
+  const std::int64_t before_end = file.tellg();
   file.read(end.data(), std::ssize(end));
-  return start == kMagic && (end == kMagic || text_kind(path) == "parquet");
+  if (start != kMagic) return false;
+  if (text_kind(path) == "parquet") return true;
+  std::uint32_t footer = 0;  // little-endian, as the machine is
+  std::memcpy(&footer, end.data(), sizeof footer);
+  return end.ends_with(kMagic) && footer + std::ssize(kMagic) <= before_end;
 }
 
 Documents read_whole(std::string text, const std::string& path, const DocumentFields& names) {

@@ -31,6 +31,8 @@
 namespace scaletrain::app {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct TokenizeOptions {
   std::vector<std::string> texts;
   std::string folder, name = "train", tokenizer = "bytes", end_of_text, layout = "raw", encoding;
@@ -63,24 +65,35 @@ std::int64_t token_bytes_of(const Tokenizer& tokenizer, const std::string& layou
       "choose --layout llmc");
 }
 
-// Copies the tokenizer's files beside the card, which names one of them, so that the folder is
-// complete for `generate` and exports. Files of another tokenizer are not replaced.
-void keep_tokenizer_files(const TokenizeOptions& options) {
-  namespace fs = std::filesystem;
-  if (options.tokenizer == "bytes") return;
-  constexpr std::int64_t kMostBytes = 256 << 20;
+// Returns the tokenizer's files. Throws core::DataError for a placeholder
+// (lib/core/text/placeholder.h).
+std::vector<fs::path> tokenizer_files(const std::string& tokenizer) {
+  if (tokenizer == "bytes") return {};
   std::error_code ignored;
-  const fs::path given(options.tokenizer);
+  const fs::path given(tokenizer);
   const bool is_folder = fs::is_directory(given, ignored);
   const fs::path folder = is_folder ? given : given.parent_path();
   std::set<std::string> names(format::kTokenizerFiles.begin(), format::kTokenizerFiles.end());
   if (!is_folder) names.insert(given.filename().string());
+  std::vector<fs::path> files;
   for (const std::string& name : names) {
-    const fs::path from = folder / name, to = fs::path(options.folder) / name;
-    if (!fs::is_regular_file(from, ignored) || fs::exists(to, ignored)) continue;
-    const std::string text = core::read_file(from, kMostBytes, core::ExitCode::kData);
-    core::refuse_placeholder(from.string(), text);
-    core::write_durably(core::system_disk(), to, text);
+    if (!fs::is_regular_file(folder / name, ignored)) continue;
+    core::refuse_placeholder_file((folder / name).string());
+    files.push_back(folder / name);
+  }
+  return files;
+}
+
+// Copies the tokenizer's files beside the card, which names one of them, so that the folder is
+// complete for `generate` and exports. Files of another tokenizer are not replaced.
+void keep_tokenizer_files(const std::vector<fs::path>& files, const fs::path& folder) {
+  constexpr std::int64_t kMostBytes = 256 << 20;
+  std::error_code ignored;
+  for (const fs::path& from : files) {
+    const fs::path to = folder / from.filename();
+    if (fs::exists(to, ignored)) continue;
+    core::write_durably(core::system_disk(), to,
+                        core::read_file(from, kMostBytes, core::ExitCode::kData));
   }
 }
 
@@ -88,6 +101,7 @@ void run_tokenize(const TokenizeOptions& options) {
   check_encoding(options.encoding);
   const std::unique_ptr<Tokenizer> tokenizer =
       make_tokenizer(options.tokenizer, options.end_of_text, load_sentence_pieces);
+  const std::vector<fs::path> kept = tokenizer_files(options.tokenizer);
   TokenWriter writer({.folder = options.folder,
                       .name = options.name,
                       .layout = options.layout,
@@ -110,7 +124,7 @@ void run_tokenize(const TokenizeOptions& options) {
   const format::TokenCard card = writer.finish({.tokenizer = tokenizer->name(),
                                                 .vocab_size = tokenizer->vocab_size(),
                                                 .end_of_text = tokenizer->end_of_text()});
-  keep_tokenizer_files(options);
+  keep_tokenizer_files(kept, options.folder);
   if (options.as_json) {
     print_json(format::token_card_json(card));
   } else {

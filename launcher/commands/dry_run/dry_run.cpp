@@ -38,7 +38,7 @@ void check_as_launched(RunRequest request, const Placement& placement, const Lau
                        RunOutline& outline) {
   if (request.recipe.device != "cpu" && count_gpus() == 0) {
     outline.notes.emplace_back("this machine has no GPU: the devices are not checked");
-    request.recipe.device = "auto";  // so that no device is needed
+    request.recipe.device = "cpu";  // so that no device is needed
   }
   const RecipeJob job(std::move(request), placement, options);
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "launcher/commands/commands.h"
@@ -39,9 +40,10 @@
 #include "lib/core/error.h"
 #include "lib/core/process/cores.h"
 #include "lib/core/process/programs.h"
+#include "lib/core/text/command_line.h"
 #include "lib/observe/secrets.h"
 #include "lib/recipe/load.h"
-#include "lib/recipe/sources.h"
+#include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -154,21 +156,6 @@ void explain_recipe(const Subject& subject, const recipe::Recipe& recipe,
   }
 }
 
-// Compares the recipe with its data as the launch would. The data may be missing on this machine,
-// which is only a note.
-void compare_with_data(const recipe::Recipe& recipe, const Placement& placement,
-                       Explanation& explanation) {
-  try {
-    recipe::check_sources(recipe);
-  } catch (const core::DataError& error) {
-    explanation.notes.push_back(fmt::format("{}: {}: the recipe is not compared with its data",
-                                            error.place(), error.found()));
-    return;
-  }
-  check_data(recipe, placement.world_size(),
-             holds_run(recipe.output) ? Begins::kResumed : Begins::kNow);
-}
-
 // Explains the distance between the GPUs of communicating ranks, if the driver reports it.
 void explain_devices(const core::MeshPlan& mesh, int ranks_per_node, Explanation& explanation) {
   const GpuPaths paths = visible_paths_here();
@@ -246,32 +233,48 @@ std::vector<Explained> worker_rows(const Subject& subject, const Placement& plac
   return rows;
 }
 
-Explanation explain(const Subject& subject) {
+recipe::Recipe recipe_of(const Subject& subject, const Placement& placement) {
+  recipe::Recipe recipe = load_recipe_of_run(subject.options.path, overrides_of(subject.options));
+  check_allowed_keys(subject.options.allow, recipe);
+  if (subject.options.overfit > 0) {
+    make_overfit(subject.options.overfit, placement.world_size(), recipe);
+  }
+  return recipe;
+}
+
+// `recipe` is null for a program.
+Explanation explain(const Subject& subject, const Placement& placement,
+                    const recipe::Recipe* recipe) {
+  Explanation explanation{.launch = launch_rows(subject)};
+  if (recipe == nullptr) {
+    explain_program(subject, explanation);
+  } else {
+    explain_recipe(subject, *recipe, placement, explanation);
+    explain_ranks(*recipe, placement, explanation);
+  }
+  explanation.worker = worker_rows(subject, placement, recipe);
+  if (subject.options.master_addr == kOpenAddress) {
+    explanation.notes.emplace_back("a launch needs --master-addr, the address of node 0");
+  }
+  return explanation;
+}
+
+// Compares the recipe with its data last: the explanation helps where they are not on this machine.
+void print_explanation(const Subject& subject, bool as_json) {
   if (!subject.program && subject.options.path.empty()) {
     throw core::UsageError("explain launch", "nothing to run is given",
                            "scaletrain explain launch [flags] RECIPE, or -- PROGRAM ARGS...");
   }
   check_launch_flags(subject.options);
   const Placement placement = resolve_placement(subject.options, slurm_step());
-  Explanation explanation{.launch = launch_rows(subject)};
-  if (subject.program) {
-    explain_program(subject, explanation);
-    explanation.worker = worker_rows(subject, placement, nullptr);
-  } else {
-    recipe::Recipe recipe = load_recipe_of_run(subject.options.path, overrides_of(subject.options));
-    check_allowed_keys(subject.options.allow, recipe);
-    if (subject.options.overfit > 0) {
-      make_overfit(subject.options.overfit, placement.world_size(), recipe);
-    }
-    explain_recipe(subject, recipe, placement, explanation);
-    explain_ranks(recipe, placement, explanation);
-    compare_with_data(recipe, placement, explanation);
-    explanation.worker = worker_rows(subject, placement, &recipe);
-  }
-  if (subject.options.master_addr == kOpenAddress) {
-    explanation.notes.emplace_back("a launch needs --master-addr, the address of node 0");
-  }
-  return explanation;
+  std::optional<recipe::Recipe> recipe;
+  if (!subject.program) recipe = recipe_of(subject, placement);
+  const Explanation explanation = explain(subject, placement, recipe ? &*recipe : nullptr);
+  std::fputs((as_json ? to_json(explanation) : to_text(explanation)).c_str(), stdout);
+  core::flush_output();  // before the errors of the data
+  if (!recipe) return;
+  check_data(*recipe, placement.world_size(),
+             holds_run(recipe->output) ? Begins::kResumed : Begins::kNow);
 }
 
 }  // namespace
@@ -292,9 +295,8 @@ CLI::App* add_explain_command(CLI::App& app, const std::vector<std::string>& wor
   launch->callback([launch, &words, &program, options, as_json, &exit_status] {
     if (program) options->program = *program;
     *options = with_open_address(std::move(*options));
-    const Explanation explanation =
-        explain({.launch = *launch, .words = words, .program = program, .options = *options});
-    std::fputs((*as_json ? to_json(explanation) : to_text(explanation)).c_str(), stdout);
+    print_explanation({.launch = *launch, .words = words, .program = program, .options = *options},
+                      *as_json);
     exit_status = 0;
   });
   add_explained_runs(*command, words, exit_status);

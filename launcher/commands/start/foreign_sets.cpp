@@ -13,6 +13,7 @@
 #include "launcher/commands/start/given_data.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/shell_word.h"
 #include "lib/core/text/text.h"
 #include "lib/format/csv.h"
@@ -124,6 +125,7 @@ bool is_foreign(const GivenData& given) {
 FoundData fill_foreign(const GivenData& given) {
   FoundData found;
   found.name = name_of_data(given);
+  if (given.is_file) static_cast<void>(head_of(given.path, core::kPlaceholderBytes));
   std::string kind = import_kind(given), source = core::shell_word(given.text);
   if (kind.empty()) source = pattern_in(given, kind);
   const std::string folder = core::shell_word(found.name + "-shards");

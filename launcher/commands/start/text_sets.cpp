@@ -13,6 +13,7 @@
 #include "launcher/commands/start/given_data.h"
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/text/placeholder.h"
 #include "lib/core/text/shell_word.h"
 #include "lib/format/tokens/token_card.h"
 #include "lib/recipe/catalog/braces.h"
@@ -70,6 +71,17 @@ void take_card(const format::TokenCard& card, FoundData& found) {
   found.vocab_size = card.vocab_size;
 }
 
+// The recipe would be made from the size of a git-lfs pointer or an HTML page.
+void refuse_placeholders(const Json& source) {
+  if (source.is_null()) return;
+  const Json& tokens = source["tokens"];
+  for (const Json& one : tokens.is_array() ? tokens : Json::array({tokens})) {
+    for (const std::string& file : files_of(one.get<std::string>())) {
+      static_cast<void>(head_of(file, core::kPlaceholderBytes));
+    }
+  }
+}
+
 // Returns the name of the card for training: "train", or the first one; "" if there is none.
 std::string training_card(const fs::path& folder) {
   std::vector<std::string> names;
@@ -112,16 +124,7 @@ std::string text_field(const fs::path& file) {
   return "";
 }
 
-}  // namespace
-
-bool is_tokens(const GivenData& given) {
-  if (given.is_folder) return !training_card(given.path).empty();
-  const std::vector<std::string> files = files_of(given.text);
-  std::error_code ignored;
-  return !files.empty() && is_token_name(files[0]) && fs::is_regular_file(files[0], ignored);
-}
-
-FoundData fill_tokens(const GivenData& given) {
+FoundData found_tokens(const GivenData& given) {
   FoundData found;
   found.task = kTask;
   found.name = name_of_data(given);
@@ -147,6 +150,21 @@ FoundData fill_tokens(const GivenData& given) {
   return found;
 }
 
+}  // namespace
+
+bool is_tokens(const GivenData& given) {
+  if (given.is_folder) return !training_card(given.path).empty();
+  const std::vector<std::string> files = files_of(given.text);
+  std::error_code ignored;
+  return !files.empty() && is_token_name(files[0]) && fs::is_regular_file(files[0], ignored);
+}
+
+FoundData fill_tokens(const GivenData& given) {
+  FoundData found = found_tokens(given);
+  for (const Json* source : {&found.train, &found.val, &found.test}) refuse_placeholders(*source);
+  return found;
+}
+
 bool is_text(const GivenData& given) {
   if (!given.is_file) return false;
   const std::string ending = given.path.extension().string();
@@ -161,6 +179,7 @@ FoundData fill_text(const GivenData& given) {
   found.task = kTask;
   found.name = name_of_data(given);
   const bool is_records = given.path.extension() == ".jsonl";
+  if (!is_records) static_cast<void>(head_of(given.path, core::kPlaceholderBytes));
   const std::string field = is_records ? text_field(given.path) : "text";
   const std::string folder = found.name + "-tokens";
   found.commands = {fmt::format("scaletrain data tokenize {} --out {}{}",

@@ -1,6 +1,8 @@
 #include "launcher/jobs/checks/data_cards.h"
 
 #include <set>
+#include <system_error>
+#include <vector>
 
 #include "lib/core/disk/disk.h"
 #include "lib/core/text/placeholder.h"
@@ -31,13 +33,17 @@ fs::path card_of(const recipe::Source& source) {
   return source.folder.empty() ? fs::path() : fs::path(source.folder) / kCardName;
 }
 
-void record_card(const recipe::Source& source, const fs::path& to) {
-  const fs::path card = card_of(source);
+bool has_card(const recipe::Source& source) {
   std::error_code ignored;
-  if (!fs::is_regular_file(card, ignored)) return;
+  return fs::is_regular_file(card_of(source), ignored);
+}
+
+void record_card(const recipe::Source& source, const fs::path& to) {
+  if (!has_card(source)) return;
   core::Disk& disk = core::system_disk();
   disk.make_folders(to.parent_path());
-  core::write_durably(disk, to, core::read_file(card, kMaxCardBytes, core::ExitCode::kData));
+  core::write_durably(disk, to,
+                      core::read_file(card_of(source), kMaxCardBytes, core::ExitCode::kData));
 }
 
 }  // namespace
@@ -53,11 +59,18 @@ void check_cards(const recipe::Data& data) {
   }
 }
 
-void record_cards(const recipe::Data& data, const fs::path& output) {
-  core::system_disk().remove_all(output / "cards");
-  record_card(data.train, output / "cards" / "train.json");
+void record_cards(const recipe::Data& data, const fs::path& output, bool is_resumed) {
+  const fs::path cards = output / "cards", trained = cards / "train.json";
+  const bool stays = is_resumed && !data.train.tokens.empty() && !has_card(data.train);
+  std::vector<fs::path> old;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(cards, ignored), end; entry != end; entry.increment(ignored)) {
+    if (!stays || entry->path() != trained) old.push_back(entry->path());
+  }
+  for (const fs::path& card : old) core::system_disk().remove_all(card);
+  record_card(data.train, trained);
   for (const auto& [name, source] : recipe::held_out(data)) {
-    record_card(*source, output / "cards" / (name + ".json"));
+    record_card(*source, cards / (name + ".json"));
   }
 }
 

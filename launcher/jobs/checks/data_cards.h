@@ -15,8 +15,10 @@ void check_cards(const recipe::Data& data);
 
 // Copies card.json beside the first shard of a set, or in its folder, or the NAME.tokens.json of
 // its first token file, to OUTPUT/cards/train.json, val.json and test.json; a set without a card
-// has none there. Throws core::Error for a card that cannot be read or written.
-void record_cards(const recipe::Data& data, const std::filesystem::path& output);
+// has none there. Where a resumed run's training tokens have lost their card, the recorded one
+// stays: it names the tokenizer of the run. Throws core::Error for a card that cannot be read or
+// written.
+void record_cards(const recipe::Data& data, const std::filesystem::path& output, bool is_resumed);
 
 // Copies the companion files of a language model's initial weights (tokenizer, chat template, ids
 // of special tokens) to `output`/tokenizer, for the export.

@@ -78,6 +78,11 @@ void check_data(const recipe::Recipe& recipe, int ranks, Begins begins) {
 void check_devices(const recipe::Recipe& recipe, const Placement& placement) {
   if (recipe.device == "cpu" || core::shares_device()) return;
   const int gpus = count_gpus();
+  if (gpus == 0 && recipe.precision.name == "fp8" && !recipe.precision.flag("simulate")) {
+    throw core::UsageError(
+        "/precision", "fp8 needs a GPU, and none is visible",
+        R"(use bf16, or compute the same roundings slowly with "simulate": true)");
+  }
   if (placement.nproc <= gpus || (recipe.device == "auto" && gpus == 0)) return;
   throw core::UsageError(
       "--nproc",

@@ -24,7 +24,7 @@ enum class Begins { kNow, kLater, kResumed };
 // core::RecipeError.
 void check_data(const recipe::Recipe& recipe, int ranks, Begins begins);
 
-// Throws core::UsageError if the recipe needs GPUs and there are fewer than workers.
+// Throws core::UsageError if the recipe needs GPUs, also for fp8, and there are fewer than workers.
 void check_devices(const recipe::Recipe& recipe, const Placement& placement);
 
 // Throws core::UsageError if `path` is a program instead of a recipe, or does not exist: a program

@@ -10,6 +10,8 @@
 #include "launcher/jobs/checks/run_folder.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/printable.h"
+#include "lib/core/text/url.h"
 #include "lib/exchange/known_tokenizer.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 
@@ -21,7 +23,16 @@ namespace fs = std::filesystem;
 // The training tokens may have been written again since the run began.
 void check_tokenizer(const recipe::Recipe& recipe, const fs::path& run) {
   const std::vector<std::string>& tokens = recipe.data.train.tokens;
-  if (!tokens.empty()) exchange::check_tokenizer_of_run(tokens.front(), run);
+  if (tokens.empty()) return;
+  exchange::check_tokenizer_of_run(tokens.front(), run);
+  const auto trained = exchange::tokenizer_of_run(run);
+  if (!trained || core::is_url(tokens.front()) || exchange::tokenizer_of_tokens(tokens.front())) {
+    return;
+  }
+  core::warn(
+      "/data/train/tokens: {} has no card: that its tokens are those of {}, as {} says, is "
+      "not known",
+      core::shown_path(tokens.front()), core::printable(trained->name), trained->place);
 }
 
 void check_fresh(const fs::path& output) {

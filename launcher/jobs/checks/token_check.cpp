@@ -13,6 +13,7 @@
 #include "lib/core/error.h"
 #include "lib/core/printable.h"
 #include "lib/core/text/url.h"
+#include "lib/exchange/known_tokenizer.h"
 #include "lib/format/byte_reader.h"
 #include "lib/format/tokens/token_cards.h"
 #include "lib/format/tokens/token_mask.h"
@@ -151,7 +152,7 @@ void check_tokens(const recipe::Recipe& recipe, int ranks) {
   const auto ours = check_token_set(data.train, "/data/train", needs, batch);
   for (const auto& [name, source] : recipe::held_out(data)) {
     const auto theirs = check_token_set(*source, fmt::format("/data/{}", name), needs, 1);
-    if (!ours || !theirs || *ours == *theirs) continue;
+    if (!ours || !theirs || exchange::is_same_tokenizer(*ours, *theirs)) continue;
     throw core::DataError(source->tokens.front(),
                           fmt::format("was tokenized with {}, and /data/train with {}",
                                       core::printable(*theirs), core::printable(*ours)),

@@ -42,7 +42,11 @@ void check_working_directory() {
 void expand_homes(std::vector<std::string>& arguments) {
   for (std::string& word : arguments) {
     const std::size_t value = word.starts_with("--") ? word.find('=') + 1 : 0;
-    word = word.substr(0, value) + expand_home(word.substr(value));
+    const std::string path = word.substr(value);
+    if (const std::string fault = home_fault(path); !fault.empty()) {
+      throw UsageError(printable(word), fault, kHomeRemedy);
+    }
+    word = word.substr(0, value) + expand_home(path);
   }
 }
 

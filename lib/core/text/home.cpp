@@ -1,12 +1,15 @@
 #include "lib/core/text/home.h"
 
+#include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 namespace scaletrain::core {
 namespace {
@@ -29,13 +32,29 @@ std::optional<std::string> home_of(const std::string& user) {
   return found->pw_dir;
 }
 
+// Returns NAME of "~NAME/..."; "" for "~/...", nullopt for other paths.
+std::optional<std::string> user_of(const std::string& path) {
+  if (!path.starts_with('~')) return std::nullopt;
+  std::string user = path.substr(1, std::min(path.find('/'), path.size()) - 1);
+  const bool is_name = std::all_of(user.begin(), user.end(), [](unsigned char one) {
+    return std::isalnum(one) != 0 || one == '.' || one == '_' || one == '-';
+  });
+  return is_name ? std::optional(std::move(user)) : std::nullopt;
+}
+
 }  // namespace
 
 std::string expand_home(std::string path) {
-  if (!path.starts_with('~')) return path;
-  const std::size_t end = std::min(path.find('/'), path.size());
-  const std::optional<std::string> home = home_of(path.substr(1, end - 1));
-  return home ? *home + path.substr(end) : path;
+  const std::optional<std::string> user = user_of(path);
+  const std::optional<std::string> home = user ? home_of(*user) : std::nullopt;
+  return home ? *home + path.substr(1 + user->size()) : path;
+}
+
+std::string home_fault(const std::string& path) {
+  const std::optional<std::string> user = user_of(path);
+  if (!user || home_of(*user)) return "";
+  return user->empty() ? "HOME is not set, and the user of this process has no home"
+                       : fmt::format("there is no user \"{}\" on this machine", *user);
 }
 
 }  // namespace scaletrain::core

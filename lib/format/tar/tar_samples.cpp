@@ -155,19 +155,24 @@ class Grouping {
            "data import tar --class-from-folder writes .cls";
   }
 
+  std::string_view text_of(const TarMember& member, std::int64_t bytes) {
+    const std::span<const std::byte> text = reader_.bytes(member.data, bytes);
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
+  }
+
   void read_label(const TarMember& member) {
+    const auto place = [&] { return fmt::format("{}: {}", name_, shown_name(member.path)); };
     const auto refuse = [&](const std::string& found, const std::string& remedy) {
-      throw core::DataError(fmt::format("{}: {}", name_, shown_name(member.path)), found, remedy);
+      throw core::DataError(place(), found, remedy);
     };
     if (member.bytes > kMaxLabelBytes) {
+      core::refuse_placeholder(place(), text_of(member, std::int64_t{core::kPlaceholderBytes}));
       refuse(fmt::format("a label of {} bytes", member.bytes),
              fmt::format("a label has at most {} bytes", kMaxLabelBytes));
     }
-    const std::span<const std::byte> bytes = reader_.bytes(member.data, member.bytes);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string_view text = text_of(member, member.bytes);
     const auto label = rule_.parse(text);
-    if (!label)
-      core::refuse_placeholder(fmt::format("{}: {}", name_, shown_name(member.path)), text);
+    if (!label) core::refuse_placeholder(place(), text);
     if (!label && !rule_.key.empty()) {
       if (const std::string problem = json_problem(text); !problem.empty()) {
         refuse(problem,

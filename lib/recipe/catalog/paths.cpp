@@ -1,5 +1,7 @@
 #include "lib/recipe/catalog/paths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -18,6 +20,12 @@ namespace {
 constexpr std::array<std::string_view, 5> kSchemes{"http", "https", "s3", "gs", "pipe"};
 constexpr std::string_view kFileScheme = "file://";
 
+// Returns what is wrong with the home that a path names; "" if nothing is.
+std::string fault_of_home(const std::string& path) {
+  const std::string fault = core::home_fault(path);
+  return fault.empty() ? "" : fmt::format("{}: {}", in_quotes(path), fault);
+}
+
 class Path : public Type {
  public:
   explicit Path(std::string& value) : value_(value) {}
@@ -30,6 +38,9 @@ class Path : public Type {
           node, pointer,
           in_quotes(core::shown_path(*text)) + " is remote, and a local path is needed here",
           "use " + phrase());
+    }
+    if (const std::string mistake = fault_of_home(*text); !mistake.empty()) {
+      return problems.add(node, pointer, mistake, core::kHomeRemedy);
     }
     value_ = absolute_path(*text);
   }
@@ -52,6 +63,9 @@ class FolderOrBucket : public Type {
     if (!mistake.empty()) {
       return problems.add(node, pointer, in_quotes(core::shown_path(*text)) + mistake,
                           "use " + phrase());
+    }
+    if (const std::string fault = fault_of_home(*text); !fault.empty()) {
+      return problems.add(node, pointer, fault, core::kHomeRemedy);
     }
     value_ = core::is_url(*text) ? *text : absolute_path(*text);
     while (value_.size() > 1 && value_.ends_with('/')) value_.pop_back();
@@ -149,6 +163,10 @@ class ShardList : public Type {
         problems.add(node, pointer, "makes the list too long",
                      "use at most " + std::to_string(kMaxExpanded) + " shards");
         return false;
+      }
+      if (const std::string fault = fault_of_home(name); !fault.empty()) {
+        problems.add(node, pointer, fault, core::kHomeRemedy);
+        return true;
       }
       mistake = core::is_url(path) ? add_remote(name) : add_local(absolute_path(name));
       if (!mistake.empty()) problems.add(node, pointer, mistake, "use " + phrase());

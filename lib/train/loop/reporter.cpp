@@ -21,6 +21,7 @@
 #include "lib/dist/device.h"
 #include "lib/dist/send.h"
 #include "lib/observe/environment.h"
+#include "lib/observe/sync_logs.h"
 #include "lib/observe/terminal.h"
 #include "lib/recipe/load.h"
 #include "lib/train/loop/start_facts.h"
@@ -359,6 +360,7 @@ void Reporter::summary(const std::string& stopped) {
   observe::offer(console_fd_, text, kSummaryWaitMs);
   text.pop_back();  // its last newline
   console_log_->append(text);
+  observe::sync_logs(run_.recipe.output, *run_.housekeeping);
 }
 
 }  // namespace scaletrain::train

@@ -14,6 +14,7 @@
 #include "lib/core/process/time_ledger.h"
 #include "lib/format/checkpoint/checkpoint_folder.h"
 #include "lib/format/checkpoint/run_requests.h"
+#include "lib/observe/sync_logs.h"
 #include "lib/train/state/save_writers.h"
 #include "lib/train/state/snapshot.h"
 
@@ -48,8 +49,11 @@ std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
                                               NodeCopies* copies) {
   if (!run.replicas->traits().leads || (run.group->rank() != 0 && !writers)) return nullptr;
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
-  const auto published = [copies](const checkpoint::Saved& saved) {
+  const bool keeps_logs = run.group->job_rank() == 0;  // the rank that reports
+  const auto published = [copies, keeps_logs, output = std::filesystem::path(run.recipe.output),
+                          housekeeping = run.housekeeping](const checkpoint::Saved& saved) {
     if (copies != nullptr) copies->published(saved);
+    if (keeps_logs) observe::sync_logs(output, *housekeeping);
   };
   return std::make_unique<checkpoint::Saver>(
       copies != nullptr ? copies->disk() : core::system_disk(),

@@ -16,9 +16,15 @@ TEST_CASE("a ~ at the start is a home, as in a shell") {
   CHECK(expand_home("~") == "/users/me");
   CHECK(expand_home("~/runs/x") == "/users/me/runs/x");
   CHECK(expand_home("~root/x") == std::string(getpwnam("root")->pw_dir) + "/x");
-  for (const char* const plain : {"", "a", "/~/x", "./~", "a~", "~nobody-has-this-name/x"}) {
+  for (const char* const plain : {"", "a", "/~/x", "./~", "a~", "~two words", "~$x.docx"}) {
     CHECK(expand_home(plain) == plain);
+    CHECK(home_fault(plain).empty());
   }
+  CHECK(home_fault("~").empty());
+  CHECK(home_fault("~root/x").empty());
+  CHECK(expand_home("~nobody-has-this-name/x") == "~nobody-has-this-name/x");
+  CHECK(home_fault("~nobody-has-this-name/x") ==
+        "there is no user \"nobody-has-this-name\" on this machine");
   unsetenv("HOME");
   CHECK(expand_home("~/x").starts_with('/'));
   if (variable != nullptr) setenv("HOME", before.c_str(), 1);

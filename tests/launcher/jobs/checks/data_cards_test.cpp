@@ -37,16 +37,29 @@ TEST_CASE("the cards beside shards and folders are kept with the run, and old on
   data.train.shards = {(folder.path / "shards/a.tar").string()};
   data.val.emplace().folder = (folder.path / "pictures").string();
   data.test.emplace().shards = {(folder.path / "elsewhere/b.tar").string()};
-  launcher::record_cards(data, folder.path / "run");
+  launcher::record_cards(data, folder.path / "run", /*is_resumed=*/false);
   CHECK(folder.read("run/cards/train.json") == "one");
   CHECK(folder.read("run/cards/val.json") == "two");
   CHECK(!fs::exists(folder.path / "run/cards/test.json"));
   folder.write("text/b.tokens.json", "three");
   data.test->shards.clear();
   data.test->tokens = {(folder.path / "text/b-000000.bin").string()};
-  launcher::record_cards(data, folder.path / "run");
+  launcher::record_cards(data, folder.path / "run", /*is_resumed=*/false);
   CHECK(folder.read("run/cards/test.json") == "three");
   fs::remove(folder.path / "shards/card.json");
-  launcher::record_cards(data, folder.path / "run");
+  launcher::record_cards(data, folder.path / "run", /*is_resumed=*/true);
+  CHECK(!fs::exists(folder.path / "run/cards/train.json"));
+}
+
+TEST_CASE("a resumed run keeps the card of its training tokens, also where theirs was removed") {
+  const test::TemporaryFolder folder;
+  recipe::Data data;
+  data.train.tokens = {folder.file("text/a-000000.bin")};
+  folder.write("text/a.tokens.json", "the run's");
+  launcher::record_cards(data, folder.path / "run", /*is_resumed=*/false);
+  fs::remove(folder.path / "text/a.tokens.json");
+  launcher::record_cards(data, folder.path / "run", /*is_resumed=*/true);
+  CHECK(folder.read("run/cards/train.json") == "the run's");
+  launcher::record_cards(data, folder.path / "run", /*is_resumed=*/false);
   CHECK(!fs::exists(folder.path / "run/cards/train.json"));
 }
