@@ -9,6 +9,7 @@
 
 #include "launcher/agents/store_client.h"
 #include "lib/core/log.h"
+#include "lib/core/process/host.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -213,9 +214,11 @@ std::optional<FoundStore> Rendezvous::host(int signal_fd) {
   // Nodes of the last round find a successor elsewhere too; newcomers know the endpoints only.
   const bool elsewhere = !own_endpoint_ || (own_endpoint_taken_ && last_.nodes > 0);
   place.master_port = elsewhere ? reserved_.port : own_endpoint_->port;
+  Placement everywhere = place;  // nodes may know this one by any of its addresses
+  if (!core::is_loopback(place.master_addr)) everywhere.master_addr = "::";
   StoreSocket socket;
   try {
-    socket = elsewhere ? start_listening(std::move(reserved_)) : listen_for_store(place);
+    socket = elsewhere ? start_listening(std::move(reserved_)) : listen_for_store(everywhere);
   } catch (const core::UsageError&) {
     if (terms_.fixed_ranks) throw;
     if (elsewhere) reserved_ = reserve_port();

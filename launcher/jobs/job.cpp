@@ -44,7 +44,8 @@ int run_job(const Job& job, const Placement& placement, const RestartLimits& lim
     const std::optional<Failure> failure = failure_of(job.rules, end, plan.workers);
     if (!end.trouble.empty()) core::log("{}", end.trouble);
     if (!failure) return job.ending.stopped(end);
-    if (const std::optional<std::string> refusal = job.ending.undo(*failure)) {
+    if (const std::optional<std::string> refusal = job.ending.refusal(*failure)) {
+      job.ending.undo();
       core::leave_bar_of_terminal();
       core::log_line(*refusal);
       return job.rules.exit_status(*failure);

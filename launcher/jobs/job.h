@@ -88,7 +88,8 @@ class AttemptMaker {
   }
 };
 
-// Reports and records how a job ends; one of these is called, once.
+// Reports and records how a job ends; one of succeeded(), stopped(), undo() and give_up() is
+// called, once.
 class JobEnding {
  public:
   virtual ~JobEnding() = default;
@@ -97,9 +98,11 @@ class JobEnding {
   virtual int succeeded() = 0;
   // Stopped by a signal or by the launcher itself, without a failure. Returns the exit status.
   virtual int stopped(const GroupEnd& end) = 0;
-  // Undoes the first start of a single-node job whose workers refused their recipe before training.
-  // Returns the refusal, which replaces the report; nullopt for other failures.
-  virtual std::optional<std::string> undo(const Failure&) { return std::nullopt; }
+  // Returns the cause, which replaces the report, if workers refused the recipe of a job before its
+  // first step; nullopt for other failures. Call undo() afterwards, when all nodes know of it.
+  virtual std::optional<std::string> refusal(const Failure&) const { return std::nullopt; }
+  // Removes what the start of a refused job has written.
+  virtual void undo() {}
   // Records the failure that ends the job, on every node. Returns the end of the report: "" or
   // lines that begin with a newline.
   virtual std::string give_up(const Failure& failure) = 0;

@@ -12,6 +12,7 @@
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
 #include "lib/core/log.h"
+#include "lib/core/process/host.h"
 #include "lib/format/checkpoint/checkpoint_folder_names.h"
 #include "lib/recipe/recipe.h"
 #include "lib/replica/address.h"
@@ -107,9 +108,8 @@ std::unique_ptr<NodeMemory> make_node_memory(const recipe::Recipe& recipe,
   if (!recipe.checkpoint.replicate) return nullptr;
   const std::string secret = job_secret(recipe.output);
   if (secret.empty()) return nullptr;
-  const std::string& host = placement.master_addr;
-  const bool is_loopback = host == "localhost" || host.starts_with("127.") || host == "::1";
-  return std::make_unique<NodeMemory>(is_loopback ? std::vector<std::string>() : addresses,
+  const bool is_local = core::is_loopback(placement.master_addr);
+  return std::make_unique<NodeMemory>(is_local ? std::vector<std::string>() : addresses,
                                       recipe.checkpoint.replicate->nodes, secret);
 }
 

@@ -261,14 +261,19 @@ void RecipeJob::write_stop(const GroupEnd& end) {
   folder_.write_event("stopped", fields);
 }
 
-// A recipe that only a worker can refuse leaves no folder, as one that the launcher refuses.
-std::optional<std::string> RecipeJob::undo(const Failure& failure) {
-  const bool refuses = failure.status.signal == 0 && !failure.cause.empty() && failure.step < 0 &&
+// A recipe that only a worker can refuse leaves no folder, as one that the launcher refuses. Nodes
+// that do not own the folder agree with the one that does, as far as they can know.
+std::optional<std::string> RecipeJob::refusal(const Failure& failure) const {
+  const bool refuses = failure.status.signal == 0 && !failure.cause.empty() && failure.rank >= 0 &&
+                       failure.step < 0 &&
                        failure.status.code == static_cast<int>(ExitCode::kUsage);
-  if (!refuses || placement_.nnodes > 1 || !folder_.is_unused()) return std::nullopt;
+  const bool may_go = folder_.is_owned() ? folder_.is_unused() : !holds_run(folder_.path());
+  return refuses && may_go ? std::optional(failure.cause) : std::nullopt;
+}
+
+void RecipeJob::undo() {
   export_.reset();  // it writes into the folder
   folder_.remove();
-  return failure.cause;
 }
 
 std::string RecipeJob::give_up(const Failure& failure) {

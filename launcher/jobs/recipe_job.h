@@ -46,7 +46,8 @@ class RecipeJob : public AttemptMaker, public JobEnding {
 
   int succeeded() override;
   int stopped(const GroupEnd& end) override;
-  std::optional<std::string> undo(const Failure& failure) override;
+  std::optional<std::string> refusal(const Failure& failure) const override;
+  void undo() override;
   std::string give_up(const Failure& failure) override;
 
  private:

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "launcher/jobs/checks/data_cards.h"
 #include "launcher/jobs/checks/run_folder.h"
@@ -25,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kLease = "lease.json";
+
 // Patience of a successor leader: longer than the interval of the old leader's heartbeats.
 constexpr std::chrono::seconds kSuccessorPatience{25};
 constexpr std::chrono::milliseconds kSuccessorRetry{500};
@@ -39,13 +42,23 @@ void make_run_folder(const fs::path& path) {
   }
 }
 
+// True for a folder as another node of the job makes it, which has just begun to write its journal.
+bool has_only_journals(const fs::path& path) {
+  const fs::path logs = path / "logs";
+  if (core::type_at(logs) != fs::file_type::directory || core::names_in(path).size() > 1) {
+    return false;
+  }
+  const std::vector<std::string> names = core::names_in(logs);
+  return names.empty() || names == std::vector<std::string>{"agents"};
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const recipe::Recipe& recipe)
     : recipe_(recipe), path_(recipe.output), journal_(path_) {}
 
 void RunFolder::create() {
-  was_created_ = core::type_at(path_) == fs::file_type::not_found;
+  is_new_ = core::type_at(path_) == fs::file_type::not_found || has_only_journals(path_);
   make_run_folder(path_);
   std::error_code ignored;
   fs::create_directories(path_ / "logs", ignored);  // tried again for each log
@@ -56,9 +69,8 @@ void RunFolder::take_lease(bool is_first) {
   bool has_failed = false;
   while (!lease_) {
     try {
-      lease_ =
-          std::make_unique<core::Lease>(path_ / "lease.json", next_attempt(),
-                                        is_first ? core::Lease::kStaleAfter : kSuccessorPatience);
+      lease_ = std::make_unique<core::Lease>(
+          path_ / kLease, next_attempt(), is_first ? core::Lease::kStaleAfter : kSuccessorPatience);
     } catch (const core::UsageError&) {
       if (is_first || core::now() >= end) throw;
       std::this_thread::sleep_for(kSuccessorRetry);
@@ -130,9 +142,11 @@ void RunFolder::write_failure(const Failure& failure) const {
   if (lease_) launcher::write_failure(path_, failure, attempt_);
 }
 
-bool RunFolder::is_unused() const { return was_created_ && lease_ && !holds_run(path_); }
+bool RunFolder::is_unused() const { return is_new_ && !holds_run(path_); }
 
 void RunFolder::remove() {
+  const bool is_anothers = !lease_ && core::type_at(path_ / kLease) != fs::file_type::not_found;
+  if (!is_unused() || is_anothers) return;
   provenance_.reset();  // it writes into the folder
   core::Housekeeping housekeeping;
   housekeeping.attempt("it holds no run", [&] { core::system_disk().remove_all(path_); });

@@ -54,8 +54,10 @@ class RunFolder {
   void write_event(const std::string& event, const nlohmann::ordered_json& fields);
   void write_failure(const Failure& failure) const;
 
-  // True if create() made the folder and no run has begun in it.
+  // True if this job has made the folder and no run has begun in it.
   bool is_unused() const;
+  // Removes an unused folder. A node that does not own it removes its own one, where nodes share no
+  // file system.
   void remove();
 
  private:
@@ -63,7 +65,7 @@ class RunFolder {
 
   const recipe::Recipe& recipe_;
   std::filesystem::path path_;
-  bool was_created_ = false;  // by create()
+  bool is_new_ = false;  // made by create(), on this node or on another one of the job
   std::unique_ptr<core::Lease> lease_;
   observe::RunJournal journal_;
   std::unique_ptr<ProvenanceRecorder> provenance_;  // of a run that begins

@@ -57,6 +57,14 @@ void check_backend(const LaunchOptions& options) {
       "use static or c10d");
 }
 
+// Throws core::UsageError where other nodes cannot connect to `host`.
+void check_meeting_place(const char* flag, const std::string& host) {
+  core::check_host(flag, host);
+  if (!core::is_any_address(host)) return;
+  throw core::UsageError(flag, fmt::format("\"{}\" is no address of one node", host),
+                         "give every node the address of node 0");
+}
+
 // Elastic jobs: nodes have no fixed numbers, and those that join take part.
 void resolve_elastic(const LaunchOptions& options, Placement& result) {
   if (options.rdzv_endpoint.empty()) {
@@ -66,7 +74,14 @@ void resolve_elastic(const LaunchOptions& options, Placement& result) {
   }
   result.fixed_ranks = false;
   result.endpoints = parse_endpoints(options.rdzv_endpoint, kElasticPort);
-  for (const Endpoint& one : result.endpoints) core::check_host("--rdzv-endpoint", one.host);
+  for (const Endpoint& one : result.endpoints) check_meeting_place("--rdzv-endpoint", one.host);
+  for (const Endpoint& one : result.endpoints) {
+    if (one.port != 0) continue;
+    throw core::UsageError(
+        "--rdzv-endpoint",
+        fmt::format("\"{}\" has port 0, which no other node can find", to_text(one)),
+        "give every node the same port from 1 to 65535");
+  }
   result.local_addr = options.local_addr;
   result.master_addr = result.endpoints.front().host;
   result.master_port = result.endpoints.front().port;
@@ -139,6 +154,7 @@ Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep
   result.nproc = resolve_nproc(options.nproc);
   resolve_nnodes(options.nnodes, result);
   check_backend(options);
+  if (!options.local_addr.empty()) core::check_host("--local-addr", options.local_addr);
   if (result.nnodes > 1 && (result.elastic() || options.rdzv_backend == "c10d")) {
     resolve_elastic(options, result);
     return result;
@@ -147,6 +163,7 @@ Placement resolve_placement(LaunchOptions options, const std::optional<SlurmStep
   result.node_rank = parse_count("--node-rank", options.node_rank, 0, result.nnodes - 1);
   if (!options.master_addr.empty()) {
     core::check_host("--master-addr", options.master_addr);
+    if (result.nnodes > 1) check_meeting_place("--master-addr", options.master_addr);
     result.master_addr = options.master_addr;
   }
   const bool goes_by_own = options.standalone || options.rdzv_backend == "c10d";  // as torchrun

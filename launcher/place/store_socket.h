@@ -12,9 +12,10 @@ struct StoreSocket {
   int port = 0;
 };
 
-// Listens on placement.master_port, or on a free port if that is 0: only on the loopback interface
-// if master_addr is loopback, otherwise on every interface. Throws core::UsageError if the port is
-// taken, or if several workers need a loopback interface that is down.
+// Listens on placement.master_port, or on a free port if that is 0: on master_addr alone if
+// that is an address of this node, or its name for a job on one node; otherwise on every interface.
+// Throws core::UsageError if the port is taken, or if several workers need a loopback interface
+// that is down.
 StoreSocket listen_for_store(const Placement& placement);
 
 // Reserves a free port on every interface, bound but not listening: nobody else gets it, and

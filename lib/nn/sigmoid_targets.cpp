@@ -18,7 +18,7 @@ at::Tensor shares_for(const at::Tensor& logits, const at::Tensor& targets, doubl
 
 at::Tensor class_weights_of(const recipe::Loss& loss, at::Device device) {
   if (loss.class_weights.empty()) return {};
-  return at::tensor(loss.class_weights, at::kFloat).to(device);
+  return at::tensor(loss.class_weights, at::kDouble).to(device);
 }
 
 at::Tensor sum_over_samples(const at::Tensor& losses, const at::Tensor& weights, bool sum_classes) {

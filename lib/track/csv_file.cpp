@@ -6,19 +6,13 @@
 
 #include "lib/core/disk/disk.h"
 #include "lib/core/error.h"
+#include "lib/core/text/table.h"
 #include "lib/track/append_file.h"
 
 namespace scaletrain::track {
 namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 30;  // of a file that gets a new column
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char letter : text) result += letter == '"' ? "\"\"" : std::string(1, letter);
-  return result + '"';
-}
 
 class CsvFile : public Exporter {
  public:
@@ -52,12 +46,12 @@ void add_columns(const Record& record, Columns& columns) {
 
 std::string csv_header(const Columns& columns) {
   std::string header = "event,split";
-  for (const std::string& column : columns) header += "," + quoted(column);
+  for (const std::string& column : columns) header += "," + core::csv_cell(column);
   return header + "\n";
 }
 
 std::string csv_row(const Record& record, const Columns& columns) {
-  std::string row = quoted(record.event) + "," + quoted(record.split);
+  std::string row = core::csv_cell(record.event) + "," + core::csv_cell(record.split);
   for (const std::string& column : columns) {
     const auto field =
         std::find_if(record.fields.begin(), record.fields.end(),

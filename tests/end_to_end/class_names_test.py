@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import pathlib
+import shutil
 import tarfile
 import tempfile
 import unittest
@@ -141,6 +142,11 @@ class ClassNamesTest(support.RunTestCase):
         self.assert_refused(done.stderr, self.home / "unknown", "d", "the checkpoint")
         done = self.run_scaletrain("predict", self.run_folder, self.home / "two/c/0.png", "--json")
         self.assertEqual("c", json.loads(done.stdout)["predictions"][0]["label"])
+        shutil.copy(self.home / "two/c/0.png", self.folder / "=1+1.png")  # no formula for a spreadsheet
+        done = self.run_scaletrain("predict", self.run_folder, "=1+1.png", "--csv", "--top", 1)
+        (row,) = csv.DictReader(io.StringIO(done.stdout))
+        self.assertEqual(("'=1+1.png", "c"), (row["image"], row["label"]))
+        float(row["probability"])
 
     def test_the_head_of_timm_with_another_class_order_is_put_in_order(self):
         names = {"c": 0, "a": 1, "b": 2}

@@ -4,7 +4,9 @@ import json
 import shutil
 import unittest
 
+from free_port import free_port
 from launcher.launch_recipe_test import RecipeTestCase
+from launcher.launch_support import LIMIT_S
 
 
 class FailedStart(RecipeTestCase):
@@ -42,15 +44,38 @@ class FailedStart(RecipeTestCase):
         self.launch("--resume", "auto", self.recipe_with(0.2))
         self.assertEqual(0.2, self.trained_with())
 
-    def refuse(self, *arguments, command="launch", step=-1):
-        """A launch whose workers refuse the recipe before they train, or at `step`."""
+    def write_refusal(self, step=-1):
+        """A worker that refuses the recipe before it trains, or at `step`."""
         self.script('printf \'{"message": {"message": "/model/freeze: fits nothing", "extraInfo": {"step": '
                     f'{step}}}}}}}\' >"$TORCHELASTIC_ERROR_FILE"; exit 2\n')
+
+    def refuse(self, *arguments, command="launch", step=-1):
+        self.write_refusal(step)
         return self.launch("--nproc", 2, *arguments, command=command, expect=2).stderr
 
     def test_a_recipe_that_the_workers_refuse_leaves_no_folder(self):
         self.assertEqual("/model/freeze: fits nothing\n", self.refuse(self.recipe()))
         self.assertFalse(self.run_folder.exists())
+
+    def refuse_on_nodes(self):
+        """What each of two launchers says whose workers refuse the recipe."""
+        self.write_refusal()
+        port = free_port()
+        nodes = [self.start("launch", "--worker", self.worker, "--nnodes", 2, "--node-rank", rank,
+                            "--master-addr", "127.0.0.1", "--master-port", port, self.recipe())
+                 for rank in (0, 1)]
+        said = [node.communicate(timeout=LIMIT_S)[1] for node in nodes]
+        self.assertEqual([2, 2], [node.returncode for node in nodes], said)
+        self.assert_nothing_left()
+        return said
+
+    def test_nodes_whose_workers_refuse_the_recipe_leave_no_folder(self):
+        self.assertEqual(["/model/freeze: fits nothing\n"] * 2, self.refuse_on_nodes())
+        self.assertFalse(self.run_folder.exists())
+        self.run_folder.mkdir()
+        (self.run_folder / "notes.txt").write_text("mine")
+        self.assertIn("when that is put right, start again with: scaletrain launch", self.refuse_on_nodes()[0])
+        self.assertEqual("mine", (self.run_folder / "notes.txt").read_text())
 
     def test_a_folder_that_was_there_before_stays(self):
         self.run_folder.mkdir()

@@ -87,7 +87,7 @@ class Report(RunsTestCase):
         run = self.write_run("a", description=HOSTILE)
         (run / "predictions-test.csv").write_text(
             "key,label,predicted,probability\r\n" +
-            "k1,\"" + HOSTILE.replace('"', '""') + "\",b,0.75\r\nk2,b,b,0.5\r\n")
+            "k1,\"" + HOSTILE.replace('"', '""') + "\",b,0.75\r\nk2,b,b,0.5\r\n'=k3,'@b,b,0.25\r\n")
         (run / "samples.txt").write_text(HOSTILE)
         text = self.report(run)
         page = Page(text)
@@ -96,9 +96,9 @@ class Report(RunsTestCase):
         shown = self.data_of(text)["runs"][0]
         self.assertEqual([{"file": "samples.txt", "text": HOSTILE}], shown["samples"])
         (predictions,) = shown["predictions"]
-        self.assertEqual(("test", 2, 1), tuple(predictions[key] for key in ("name", "count", "right")))
-        self.assertEqual({"b", HOSTILE}, set(predictions["classes"]))
-        self.assertEqual([("k1", HOSTILE, "b", None)],
+        self.assertEqual(("test", 3, 1), tuple(predictions[key] for key in ("name", "count", "right")))
+        self.assertEqual({"b", "@b", HOSTILE}, set(predictions["classes"]))
+        self.assertEqual([("k1", HOSTILE, "b", None), ("=k3", "@b", "b", None)],
                          [tuple(one[key] for key in ("key", "label", "predicted", "image"))
                           for one in predictions["worst"]])
 

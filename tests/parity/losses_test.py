@@ -12,7 +12,7 @@ from parity.twins import NUM_CLASSES, mean_losses
 
 COUNT = 24
 TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
-WEIGHTS = [0.25 * (1 + i % 5) for i in range(NUM_CLASSES)]
+WEIGHTS = [0.1 * (1 + i % 5) for i in range(NUM_CLASSES)]  # which fp32 does not hold exactly
 
 
 def shares(targets, smoothing=0.0):
@@ -52,7 +52,7 @@ CASES = {
     "binary_cross_entropy": (timms, [
         {}, {"label_smoothing": 0.1}, {"sum_classes": True}, {"class_weights": WEIGHTS},
         {"target_threshold": 0.2}, {"target_threshold": 0.0, "sum_classes": True},
-        {"label_smoothing": 0.1, "target_threshold": 0.3, "pos_weight": 2.5}]),
+        {"label_smoothing": 0.1, "target_threshold": 0.3, "pos_weight": 2.3}]),
     "focal": (torchvisions, [
         {}, {"alpha": -1.0}, {"alpha": 0.75, "gamma": 1.5}, {"gamma": 0.0, "sum_classes": True},
         {"label_smoothing": 0.1, "class_weights": WEIGHTS}])}

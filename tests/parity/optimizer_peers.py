@@ -80,7 +80,7 @@ class ScheduleFreeAdamW(Peer):
         y.copy_((1 - self.beta1) * z + self.beta1 * x)
 
     def evaluated(self, parameter):
-        return self.state[parameter]["x"].float()
+        return self.state[parameter]["x"].to(parameter.dtype)
 
 
 def code_values(has_signs):

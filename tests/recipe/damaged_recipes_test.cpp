@@ -38,7 +38,8 @@ constexpr const char* kSections = R"({
                "pipeline": 2, "schedule": "interleaved", "chunks": 2},
   "loss": {"label_smoothing": 0.1, "chunk": 8}, "mix": {"mixup": 0.2},
   "schedule": {"decay": "cosine", "plateau": {"patience": 1}}, "device": "cpu",
-  "checkpoint": {"writers": "rank_0", "every": {"steps": 5}}
+  "checkpoint": {"writers": "rank_0", "every": {"steps": 5}},
+  "optimizer": {"groups": [{"match": "*.bias", "lr_scale": 0.5, "weight_decay": 0}]}
 })";
 
 // The project's recipes, found from the folder that tests run in.
@@ -71,9 +72,12 @@ std::vector<Shipped> shipped_recipes() {
   return all;
 }
 
-// Every key at every depth.
+// Every key at every depth, in lists too.
 void add_keys(const json& value, const json::json_pointer& at,
               std::vector<json::json_pointer>& keys) {
+  for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) {
+    add_keys(value[i], at / i, keys);
+  }
   if (!value.is_object()) return;
   for (const auto& [name, inner] : value.items()) {
     const json::json_pointer key = at / name;

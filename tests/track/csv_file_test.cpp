@@ -15,6 +15,11 @@ TEST_CASE("a row has the digits of the record, and an empty field for what it do
   CHECK(csv_row(train_record(3, 0.25), columns) == "train,,3,,0.25\n");
 }
 
+TEST_CASE("a name that a spreadsheet would compute is a text") {
+  CHECK(csv_header({"loss", "=1+1", "a,b"}) == "event,split,loss,'=1+1,\"a,b\"\n");
+  CHECK(csv_row({.event = "eval", .split = "@night"}, {"loss"}) == "eval,'@night,\n");
+}
+
 TEST_CASE("rows get empty fields for new columns") {
   CHECK(widen_rows("a,b\n1,2\n3,4\n", 2) == "1,2,,\n3,4,,\n");
   CHECK(widen_rows("", 1).empty());

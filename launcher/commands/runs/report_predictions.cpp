@@ -11,6 +11,7 @@
 #include "lib/core/error.h"
 #include "lib/core/log.h"
 #include "lib/core/text/markup.h"
+#include "lib/core/text/table.h"
 #include "lib/core/text/text.h"
 #include "lib/format/csv.h"
 
@@ -43,9 +44,12 @@ std::vector<PredictedSample> samples_in(const fs::path& file) {
   std::vector<PredictedSample> samples;
   while (const auto row = reader.next()) {
     if (row->fields.size() < wanted.size()) continue;
-    samples.push_back({.key = row->fields[0],
-                       .label = row->fields[1],
-                       .predicted = row->fields[2],
+    const auto text = [&](std::size_t i) {
+      return std::string(core::without_apostrophe(row->fields[i]));
+    };
+    samples.push_back({.key = text(0),
+                       .label = text(1),
+                       .predicted = text(2),
                        .probability = number_in_text(row->fields[3]).value_or(0)});
   }
   return samples;

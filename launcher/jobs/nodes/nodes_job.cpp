@@ -52,6 +52,7 @@ int NodesJob::run() {
     }
     if (const std::optional<int> status = take_part()) {
       farewell();
+      if (is_refused_) job_.ending.undo();
       return *status;
     }
   }
@@ -216,12 +217,19 @@ std::optional<int> NodesJob::conclude(const Verdict& verdict, const GroupEnd& en
   if (verdict.failure || verdict.again) {
     job_.attempts.attempt_judged(verdict.failure, verdict.again ? restart : "");
   }
-  if (!verdict.again && verdict.failure) text += job_.ending.give_up(*verdict.failure);
+  if (!verdict.again && verdict.failure) {
+    if (const std::optional<std::string> refusal = job_.ending.refusal(*verdict.failure)) {
+      is_refused_ = true;
+      text = *refusal;
+    } else {
+      text += job_.ending.give_up(*verdict.failure);
+    }
+  }
   // One that stopped by itself has logged why.
   const bool leaves = end.stop_signal != 0 || !end.trouble.empty();
   if (!text.empty() && (!leaves || verdict.failure)) {
     core::leave_bar_of_terminal();
-    core::log("{}", text);
+    is_refused_ ? core::log_line(text) : core::log("{}", text);
   }
   if (verdict.again) {
     return leaves ? std::optional(depart(end.stop_signal, stop_status_)) : std::nullopt;

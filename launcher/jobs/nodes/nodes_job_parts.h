@@ -98,7 +98,8 @@ class NodesJob : public NodeLink {
   StoreSocket store_;  // serves the workers of the current round
   int round_ = 0;      // last round of this node
   int restarts_used_ = 0;
-  int stop_status_ = 0;  // to exit with after a signal
+  int stop_status_ = 0;      // to exit with after a signal
+  bool is_refused_ = false;  // the recipe, by a worker
   LastRound last_;
   std::string waiting_;             // last logged text about the wait
   std::optional<Failure> failure_;  // reported, without a verdict yet

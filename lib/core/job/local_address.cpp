@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "lib/core/error.h"
+#include "lib/core/process/host.h"
 
 namespace scaletrain::core {
 namespace {
@@ -48,10 +49,6 @@ std::string local_end(const addrinfo& peer) {
     return "";
   }
   return text.data();
-}
-
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class BinaryCrossEntropy : public Loss {
         sum_classes_(loss.flag("sum_classes")),
         weights_(class_weights_of(loss, device)) {
     if (loss.number("pos_weight") != 1) {
-      pos_weight_ = at::tensor({loss.number("pos_weight")}, at::kFloat).to(device);
+      pos_weight_ = at::tensor({loss.number("pos_weight")}, at::kDouble).to(device);
     }
   }
 

@@ -2,9 +2,13 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <string>
 
+#include "launcher/place/endpoint.h"
 #include "launcher/place/store_socket.h"
 #include "launcher/platform/gpus.h"
 #include "lib/core/error.h"
@@ -105,13 +109,31 @@ TEST_CASE("wrong flags say what is allowed") {
         "--master-addr: is missing, and there are several nodes\n"
         "  give every node the address of node 0");
   for (const char* const host : {"[::1]", " ", "a b"}) {
-    CHECK(placement_error({.master_addr = host}) ==
-          fmt::format("--master-addr: \"{}\" is not a host name or address\n  give a name or an "
-                      "address, IPv6 without brackets: node-1, 10.0.0.1 or fd00::1",
-                      host));
+    const std::string found = fmt::format(": \"{}\" is not a host name or address\n", host);
+    CHECK(placement_error({.master_addr = host}).starts_with("--master-addr" + found));
+    CHECK(placement_error({.local_addr = host}).starts_with("--local-addr" + found));
+    CHECK(placement_error({.nnodes = "1:2", .rdzv_endpoint = fmt::format("[{}]", host)})
+              .starts_with("--rdzv-endpoint: "));
   }
+  CHECK(placement_error({.master_addr = "127.0.0.1:5"})
+            .starts_with("--master-addr: \"127.0.0.1:5\" has a port\n"));
   CHECK(placement_error({.master_port = "70000"}) ==
         "--master-port: \"70000\" is not allowed\n  give a whole number from 0 to 65535");
+}
+
+TEST_CASE("several nodes meet at an address of one node and at a port that is known") {
+  const std::string remedy = "give every node the address of node 0";
+  for (const char* const host : {"0.0.0.0", "::"}) {
+    CHECK(placement_error({.nnodes = "2", .master_addr = host}) ==
+          fmt::format("--master-addr: \"{}\" is no address of one node\n  {}", host, remedy));
+    CHECK(placement_error({.master_addr = host}) == "no error");
+  }
+  CHECK(placement_error({.nnodes = "1:2", .rdzv_endpoint = "[::]:7"}) ==
+        "--rdzv-endpoint: \"::\" is no address of one node\n  " + remedy);
+  CHECK(placement_error({.nnodes = "1:2", .rdzv_endpoint = "a,b:0"}) ==
+        "--rdzv-endpoint: \"b:0\" has port 0, which no other node can find\n"
+        "  give every node the same port from 1 to 65535");
+  CHECK(placement_error({.rdzv_backend = "c10d", .rdzv_endpoint = "localhost:0"}) == "no error");
 }
 
 TEST_CASE("cpu counts the CPUs that this process may use") {
@@ -135,10 +157,38 @@ TEST_CASE("a store listens on a free port; a fixed port that is taken is refused
                     "  give another port, or leave the flag out to get a free one");
 }
 
-TEST_CASE("with another master address the store listens for other machines too") {
+// Returns the address that a store listens on.
+std::string address_of_store(const std::string& master_addr, int nnodes) {
   Placement placement;
-  placement.master_addr = "node0";
-  CHECK(listen_for_store(placement).port > 0);
+  placement.master_addr = master_addr;
+  placement.nnodes = nnodes;
+  const StoreSocket store = listen_for_store(placement);
+  CHECK(store.port > 0);
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  auto* const address = reinterpret_cast<sockaddr*>(&bound);
+  REQUIRE(getsockname(store.fd.get(), address, &length) == 0);
+  std::array<char, NI_MAXHOST> text{};
+  REQUIRE(getnameinfo(address, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0);
+  return text.data();
+}
+
+TEST_CASE("the store listens on the master address alone if that is one of this node") {
+  CHECK(address_of_store("127.0.0.1", 1) == "127.0.0.1");
+  CHECK(address_of_store("127.0.0.1", 2) == "127.0.0.1");  // launchers of one host
+  CHECK(address_of_store("localhost", 1) == "127.0.0.1");
+  CHECK(address_of_store("127.0.1.1", 1) == "127.0.1.1");
+  if (is_own("::1")) CHECK(address_of_store("::1", 1) == "::1");
+  for (const std::string& own : own_addresses()) {
+    CHECK(address_of_store(own, 1) == own);
+    CHECK(address_of_store(own, 2) == own);
+  }
+  const auto is_all = [](const std::string& address) {
+    return address == "::" || address == "0.0.0.0";
+  };
+  CHECK(is_all(address_of_store("192.0.2.1", 1)));  // RFC 5737: the address of no machine
+  CHECK(is_all(address_of_store("192.0.2.1", 2)));
+  CHECK(is_all(address_of_store("localhost.", 2)));  // nodes may resolve a name differently
 }
 
 SlurmStep two_nodes() {
