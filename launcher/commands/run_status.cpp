@@ -120,7 +120,7 @@ void add_progress(const fs::path& run, const Json& recipe, Json& status) {
   const std::vector<Json> records = last_train_records(run);
   if (records.empty()) return;
   const Json& last = records.back();
-  for (const char* name : {"step", "epoch", "loss", "samples_per_s"}) {
+  for (const char* name : {"step", "epoch", "loss", "samples_per_s", "tokens_per_s"}) {
     status[name] = field(last, name);
   }
   status["losses"] = recent_losses(records);
@@ -177,6 +177,16 @@ std::string step_text(const Json& status) {
   return text;
 }
 
+// "▇▅▂▁  4.0000 to 0.5000"; the newest loss alone if there is no other.
+std::string loss_text(const Json& status) {
+  if (!status["step"].is_number()) return "";
+  if (!status["loss"].is_number()) return "is not a finite number";
+  const auto losses = status["losses"].get<std::vector<double>>();
+  if (losses.size() < 2) return fmt::format("{:.4f}", status["loss"].get<double>());
+  return fmt::format("{}  {:.4f} to {:.4f}", observe::sparkline(losses, kMostLosses),
+                     losses.front(), losses.back());
+}
+
 std::string hosts_text(const Json& status) {
   std::string text;
   for (const Json& host : status["hosts"]) {
@@ -208,6 +218,7 @@ Json run_status(const fs::path& run) {
               {"loss", nullptr},
               {"losses", Json::array()},
               {"samples_per_s", nullptr},
+              {"tokens_per_s", nullptr},
               {"left_s", nullptr},
               {"checkpoint", nullptr},
               {"checkpoint_age_s", nullptr},
@@ -238,16 +249,13 @@ std::string status_text(const Json& status) {
         fmt::format("{}{}", status["attempt"].dump(),
                     status["restart"].is_number() ? ", restart " + status["restart"].dump() : ""));
   }
-  if (status["samples_per_s"].is_number() && status["loss"].is_number()) {
-    text += row("speed",
-                fmt::format("{:.1f} samples/s, loss {:.4f}", status["samples_per_s"].get<double>(),
-                            status["loss"].get<double>()));
+  const bool counts_tokens = status["tokens_per_s"].is_number();
+  const Json& speed = status[counts_tokens ? "tokens_per_s" : "samples_per_s"];
+  if (speed.is_number()) {
+    text += row("speed", fmt::format("{:.1f} {}/s", speed.get<double>(),
+                                     counts_tokens ? "tokens" : "samples"));
   }
-  if (status["losses"].size() > 1) {
-    const auto losses = status["losses"].get<std::vector<double>>();
-    text += row("loss", fmt::format("{}  {:.4f} to {:.4f}", observe::sparkline(losses, kMostLosses),
-                                    losses.front(), losses.back()));
-  }
+  if (const std::string loss = loss_text(status); !loss.empty()) text += row("loss", loss);
   if (status["checkpoint"].is_string()) {
     const fs::path checkpoint = status["checkpoint"].get<std::string>();
     text += row("checkpoint",
@@ -261,7 +269,7 @@ std::string status_text(const Json& status) {
   for (const Json& rank : status["ranks"]) {
     text +=
         row(fmt::format("rank {}", rank.value("rank", 0)).c_str(),
-            fmt::format("{} in step {}, {:.1f} s since its last beat (host {}, pid {})",
+            fmt::format("{} in step {}, {:.1f} s since its last heartbeat (host {}, pid {})",
                         rank.value("phase", ""), rank.value("step", std::int64_t{0}),
                         rank.value("silent_s", 0.0), rank.value("host", ""), rank.value("pid", 0)));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "launcher/runs/run_devices.h"
@@ -113,7 +114,7 @@ std::vector<RunValue> run_results(const RunRecord& run) {
   }
   if (const RunCurve speeds = train_curve(run, "samples_per_s"); !speeds.empty()) {
     values.push_back({.name = "samples_per_s",
-                      .label = "samples/s",
+                      .label = value_label("samples_per_s"),
                       .value = middle_of(speeds),
                       .higher_is_better = true});
   }
@@ -121,10 +122,12 @@ std::vector<RunValue> run_results(const RunRecord& run) {
   if (const RunCurve peaks = train_curve(run, "memory_bytes"); !peaks.empty()) {
     double highest = 0;
     for (const auto& [step, value] : peaks) highest = std::max(highest, value);
-    values.push_back({.name = "memory_bytes", .label = "memory", .value = highest});
+    values.push_back(
+        {.name = "memory_bytes", .label = value_label("memory_bytes"), .value = highest});
   }
   if (!run.attempts.empty()) {
-    values.push_back({.name = "seconds", .label = "time", .value = trained_seconds(run)});
+    values.push_back(
+        {.name = "seconds", .label = value_label("seconds"), .value = trained_seconds(run)});
   }
   if (!run.trained.empty()) {
     values.push_back({.name = "step",
@@ -152,6 +155,16 @@ std::string measure_label(const std::string& name) {
   return measure != nullptr ? measure->label : name;
 }
 
+std::string value_label(const std::string& name) {
+  if (name == "samples_per_s") return "samples/s";
+  if (name == "memory_bytes") return "memory";
+  if (name == "seconds") return "time";
+  const std::string measure = measure_part(name);
+  if (measure.empty()) return name;
+  const std::string split = name.substr(0, name.size() - measure.size() - 1);
+  return fmt::format("{} {}", split, measure_label(measure));
+}
+
 std::string value_text(const std::string& name, double value) {
   if (name == "seconds") return observe::format_duration(value);
   if (name == "memory_bytes") return fmt::format("{:.2f} GB", value / 1e9);
@@ -164,6 +177,15 @@ std::string value_text(const std::string& name, double value) {
   if (name == "samples_per_s") return value < 100 ? fmt::format("{:.1f}", value) : grouped(value);
   const recipe::Measure* const measure = measure_named(measure_part(name));
   return measure != nullptr ? measure->text(value) : fmt::format("{:.4f}", value);
+}
+
+std::string local_time(double unix_s) {
+  if (unix_s <= 0) return "-";
+  const auto seconds = static_cast<std::time_t>(unix_s);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
 std::optional<double> start_time(const RunRecord& run) {

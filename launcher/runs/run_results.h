@@ -38,8 +38,14 @@ const RunValue* find_value(const std::vector<RunValue>& values, const std::strin
 // "top-1" for the measure "top1"; an unknown name is returned as it is.
 std::string measure_label(const std::string& name);
 
+// Label of a result by its name: "val top-1" for "val_top1", "memory" for "memory_bytes".
+std::string value_label(const std::string& name);
+
 // The value with its unit: "98.48 %", "0.1418", "1,144", "3m 12s", "1.14 GB".
 std::string value_text(const std::string& name, double value);
+
+// "2026-11-29 12:05" in the local time zone; "-" for 0.
+std::string local_time(double unix_s);
 
 // Earliest record, Unix seconds; nullopt: nothing was recorded.
 std::optional<double> start_time(const RunRecord& run);

@@ -89,6 +89,15 @@ void draw_line(Canvas& canvas, const std::vector<PlotPoint>& points, double low,
   }
 }
 
+// "1    step    100" in `width` columns; the name is left out where it has no room.
+std::string axis_row(const std::string& first, std::string_view name, const std::string& last,
+                     int width) {
+  constexpr int kLeastGap = 2;  // blanks on each side of the name
+  const int room = std::max(width - static_cast<int>(first.size() + last.size()), 0);
+  const bool has_room = room >= static_cast<int>(name.size()) + 2 * kLeastGap;
+  return fmt::format("{}{:^{}}{}", first, has_room ? name : "", room, last);
+}
+
 }  // namespace
 
 std::vector<PlotPoint> downsample(const std::vector<PlotPoint>& points, int most) {
@@ -127,7 +136,7 @@ std::string sparkline(const std::vector<double>& values, int width) {
 }
 
 std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int width, int height,
-                                    Scale x_axis, const AxisText& y_text) {
+                                    Scale x_axis, const AxisText& y_text, std::string_view x_name) {
   std::vector<PlotPoint> drawn = finite(points);
   if (x_axis == Scale::kLogarithmic) {
     std::erase_if(drawn, [](const PlotPoint& point) { return point.x <= 0; });
@@ -156,9 +165,8 @@ std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int wi
     const std::string& label = y == 0 ? top : y == height - 1 ? bottom : std::string();
     rows.push_back(fmt::format("{:>{}} |{}", label, labels, canvas.row(y)));
   }
-  const int gap = inside - static_cast<int>(last_x.size());
-  rows.push_back(fit_columns(
-      fmt::format("{:{}}{:<{}}{}", "", labels + 2, first_x, std::max(gap, 0), last_x), width));
+  rows.push_back(
+      fit_columns(std::string(labels + 2, ' ') + axis_row(first_x, x_name, last_x, inside), width));
   return rows;
 }
 

@@ -30,10 +30,10 @@ using AxisText = std::function<std::string(double value)>;
 // first and the last row of the chart have the highest and the lowest y at the left edge. Empty if
 // no point is finite or there is no room (width below 16, height below 2). The points are sorted
 // by x. A logarithmic x axis leaves out points whose x is not above 0. `y_text` defaults to four
-// significant digits.
+// significant digits. `x_name` stands between the first and the last x if there is room.
 std::vector<std::string> draw_chart(const std::vector<PlotPoint>& points, int width, int height,
-                                    Scale x_axis = Scale::kLinear,
-                                    const AxisText& y_text = nullptr);
+                                    Scale x_axis = Scale::kLinear, const AxisText& y_text = nullptr,
+                                    std::string_view x_name = "");
 
 // Returns the columns of a UTF-8 text whose characters are one column wide.
 int text_columns(std::string_view text);

@@ -8,6 +8,7 @@
 #include "lib/core/printable.h"
 #include "lib/core/text/json_text.h"
 #include "lib/core/text/text.h"
+#include "lib/observe/near_path.h"
 
 namespace scaletrain::observe {
 namespace {
@@ -23,6 +24,11 @@ std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return digits;
+}
+
+// "1,400 steps", "1 step"
+std::string grouped(std::int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
 }
 
 // "11.2 M", "512"
@@ -44,7 +50,7 @@ std::string model_row(const StartFacts& facts) {
 }
 
 std::string weights_row(const StartFacts::Weights& weights) {
-  std::string text = fmt::format("{}: {} loaded", core::printable(weights.path),
+  std::string text = fmt::format("{}: {} loaded", core::printable(near_path(weights.path)),
                                  core::counted(weights.loaded, "tensor"));
   if (weights.adapted > 0) text += fmt::format(", {} adapted", weights.adapted);
   if (weights.initialized > 0) text += fmt::format(", {} initialized", weights.initialized);
@@ -71,10 +77,16 @@ std::string data_row(const StartFacts& facts) {
 std::string batch_row(const StartFacts& facts) {
   return start_row(
       "batch",
-      fmt::format("{} = {} per device x {} accumulation x {} data parallel; {} steps an "
-                  "epoch, {} in all",
+      fmt::format("{} = {} per device x {} accumulation x {} data parallel; {} an epoch, {} in all",
                   grouped(facts.global_batch), facts.per_device, facts.accumulation,
-                  facts.data_parallel, grouped(facts.steps_per_epoch), grouped(facts.total_steps)));
+                  facts.data_parallel, grouped(facts.steps_per_epoch, "step"),
+                  grouped(facts.total_steps)));
+}
+
+std::string optimizer_row(const StartFacts& facts) {
+  const std::string schedule = facts.schedule.empty() ? "" : fmt::format(" ({})", facts.schedule);
+  return start_row("optimizer", fmt::format("{}, lr {:g}{}, weight decay {:g}", facts.optimizer,
+                                            facts.lr, schedule, facts.weight_decay));
 }
 
 // "44.7 MB", "512 bytes"
@@ -105,10 +117,12 @@ std::string devices_row(const StartFacts& facts) {
                                core::counted(facts.nodes, "node"), layout));
 }
 
+Json or_null(std::int64_t number) { return number > 0 ? Json(number) : Json(); }
+
 Json json_of(const StartFacts::DataSet& set) {
   return {{"split", set.split},
           {"samples", set.samples ? Json(*set.samples) : Json()},
-          {"shards", set.shards}};
+          {"shards", or_null(set.shards)}};
 }
 
 Json json_of(const std::optional<StartFacts::Weights>& weights) {
@@ -119,8 +133,6 @@ Json json_of(const std::optional<StartFacts::Weights>& weights) {
           {"initialized", weights->initialized}};
 }
 
-Json or_null(std::int64_t number) { return number > 0 ? Json(number) : Json(); }
-
 }  // namespace
 
 std::string start_text(const StartFacts& facts) {
@@ -129,14 +141,14 @@ std::string start_text(const StartFacts& facts) {
   if (facts.weights && facts.step == 0) text += weights_row(*facts.weights);
   text += data_row(facts);
   text += batch_row(facts);
-  text += start_row("optimizer", fmt::format("{}, lr {:g}, weight decay {:g}", facts.optimizer,
-                                             facts.lr, facts.weight_decay));
-  text += start_row("precision", facts.precision);
+  text += optimizer_row(facts);
+  text += start_row("precision",
+                    facts.precision + (facts.recomputes ? "; activation checkpointing" : ""));
   text += devices_row(facts);
   text += memory_row(facts.memory);
   if (facts.step > 0)
     text += start_row("continues", fmt::format("after step {}", grouped(facts.step)));
-  text += start_row("run", core::printable(facts.run));
+  text += start_row("run", core::printable(near_path(facts.run)));
   return text;
 }
 
@@ -159,9 +171,12 @@ std::string start_json(const StartFacts& facts) {
                    {"data_parallel", facts.data_parallel}};
   json["steps_per_epoch"] = facts.steps_per_epoch;
   json["total_steps"] = facts.total_steps;
-  json["optimizer"] = {
-      {"name", facts.optimizer}, {"lr", facts.lr}, {"weight_decay", facts.weight_decay}};
+  json["optimizer"] = {{"name", facts.optimizer},
+                       {"lr", facts.lr},
+                       {"weight_decay", facts.weight_decay},
+                       {"schedule", facts.schedule}};
   json["precision"] = facts.precision;
+  json["recomputes"] = facts.recomputes;
   json["devices"] = {{"name", facts.device}, {"ranks", facts.ranks}, {"nodes", facts.nodes}};
   json["layout"] = Json::object();
   for (const StartFacts::Axis& axis : facts.layout) json["layout"][axis.name] = axis.size;

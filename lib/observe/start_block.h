@@ -16,7 +16,7 @@ struct StartFacts {
   struct DataSet {
     std::string split = {};                    // "train", "val", "extra/NAME"
     std::optional<std::int64_t> samples = {};  // nullopt: unknown, as in the streamed order
-    std::int64_t shards = 0;
+    std::int64_t shards = 0;                   // or token files; 0: folders of images
   };
   struct Axis {
     std::string name = {};  // "data", "pipeline"
@@ -46,7 +46,9 @@ struct StartFacts {
 
   std::string optimizer = {};
   double lr = 0, weight_decay = 0;
+  std::string schedule = {};  // "warmup 5 epochs, cosine"; "": a constant learning rate
   std::string precision = {};
+  bool recomputes = false;  // activation checkpointing
   std::string device = {};  // device of rank 0
   int ranks = 1, nodes = 1;
   std::vector<Axis> layout = {};  // parallel axes of more than one rank

@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "lib/core/printable.h"
+#include "lib/core/text/shell_word.h"
 #include "lib/core/text/text.h"
+#include "lib/observe/near_path.h"
 #include "lib/observe/progress_text.h"
 
 namespace scaletrain::observe {
@@ -75,6 +77,10 @@ std::string summary_text(const RunSummary& summary) {
   if (summary.test) text += row(test_name(*summary.test), test_text(*summary.test, summary.step));
   if (!summary.model_speed.empty()) text += row("model", summary.model_speed);
   if (summary.times.wall_s > 0) text += times_text(summary.times);
+  if (summary.peak_bytes > 0) {
+    text += row("peak memory",
+                fmt::format("{:.2f} GB a rank", static_cast<double>(summary.peak_bytes) / 1e9));
+  }
   for (const std::string& cause : summary.slow) text += row("slow", cause);
   if (summary.skipped_steps > 0) {
     text += row("skipped", fmt::format("{}: not finite, a spike, or taken back by a rollback",
@@ -85,8 +91,9 @@ std::string summary_text(const RunSummary& summary) {
                                           core::counted(summary.empty_steps, "step")));
   }
   if (summary.skipped_samples > 0) {
-    text += row("bad samples", fmt::format("{} were skipped: {}/bad_samples",
-                                           summary.skipped_samples, core::printable(summary.run)));
+    text +=
+        row("bad samples", fmt::format("{} were skipped: {}/bad_samples", summary.skipped_samples,
+                                       core::printable(near_path(summary.run))));
   }
   if (summary.housekeeping_failures > 0) {
     text += row("not done", fmt::format("{} times something beside training failed: see the "
@@ -97,9 +104,10 @@ std::string summary_text(const RunSummary& summary) {
     text += row("weights", fmt::format("were trained with {}", summary.weights_differences));
   }
   if (summary.checkpoint.empty()) return text + row("checkpoint", "none was saved");
-  text += row("checkpoint", core::printable(summary.checkpoint));
-  if (!summary.stopped.empty()) text += row("resume", core::printable(summary.resume));
-  return text;
+  text += row("checkpoint", core::printable(near_path(summary.checkpoint)));
+  if (!summary.stopped.empty()) return text + row("resume", core::printable(summary.resume));
+  const std::string report = "scaletrain report " + core::shell_word(near_path(summary.run));
+  return text + row("next", core::printable(report));
 }
 
 }  // namespace scaletrain::observe

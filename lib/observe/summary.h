@@ -12,13 +12,14 @@
 namespace scaletrain::observe {
 
 struct RunSummary {
-  std::string name;          // recipe's name
-  std::string stopped;       // reason for an interruption ("SIGTERM"); "": the run is complete
-  std::string early = {};    // reason for an early end; "": all steps were taken
-  std::int64_t step = 0;     // optimizer steps done, over all attempts
-  double trained_s = 0;      // wall time of those steps
-  double samples_per_s = 0;  // all ranks, mean over this attempt
-  double tokens_per_s = 0;   // language model: shown instead of samples_per_s; 0: none
+  std::string name;             // recipe's name
+  std::string stopped;          // reason for an interruption ("SIGTERM"); "": the run is complete
+  std::string early = {};       // reason for an early end; "": all steps were taken
+  std::int64_t step = 0;        // optimizer steps done, over all attempts
+  double trained_s = 0;         // wall time of those steps
+  double samples_per_s = 0;     // all ranks, mean over this attempt
+  double tokens_per_s = 0;      // language model: shown instead of samples_per_s; 0: none
+  std::int64_t peak_bytes = 0;  // memory of the rank that needed most; 0: unknown
   std::int64_t skipped_steps = 0;          // steps skipped because of non-finite values
   std::int64_t skipped_samples = 0;        // bad samples skipped; listed in RUN/bad_samples
   std::int64_t empty_steps = 0;            // in this attempt: steps whose targets were all masked
@@ -52,6 +53,7 @@ struct RunSummary {
 //     best top-1   99.00 % on val at step 387
 //     test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)
 //     checkpoint   runs/digits-resnet18/checkpoints/step-00000430
+//     next         scaletrain report runs/digits-resnet18
 //
 // A run that was stopped has the command that resumes it: "resume       scaletrain resume
 // runs/...".

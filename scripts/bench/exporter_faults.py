@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import exporters
 
 sys.path.insert(0, str(compare.ROOT / "tests"))
 import free_port  # noqa: E402
-from end_to_end.tracker_server import TrackerServer  # noqa: E402
+from end_to_end.tracker_server import API, TrackerServer  # noqa: E402
 
 PEERS = compare.ROOT / ".deps/peer-trackers"  # the loop's PyTorch is this interpreter's
 SERVER_FAULTS = ["refused", "latency", "cut", "error"]
@@ -32,6 +33,36 @@ FULL_KB = 16  # of the full disk
 LOOK_S = 0.05
 # scaletrain's name for a tracker that a row names otherwise.
 OURS = {"sqlite": "trackio"}
+
+
+class LoopServer(TrackerServer):
+    """Answers the calls of MLflow's own client too, and others as a server that does not know them."""
+
+    def handle(self, path, body):
+        call = path.removeprefix(API).partition("?")[0]
+        if path != "/hook" and not hasattr(self, "_" + re.sub(r"\W", "_", call)):
+            return 404, {"error_code": "ENDPOINT_NOT_FOUND", "message": f"no {path}"}
+        return super().handle(path, body)
+
+    def _info(self, run):
+        facts = self.runs[run]
+        return {"run_id": run, "run_uuid": run, "run_name": facts["name"], "experiment_id": facts["experiment"],
+                "status": facts["status"], "lifecycle_stage": "active", "artifact_uri": "mlflow-artifacts:/none"}
+
+    def _runs_create(self, body):
+        run = super()._runs_create({"run_name": "loop", "tags": [], **body})[1]["run"]["info"]["run_id"]
+        return 200, {"run": {"info": self._info(run), "data": {}}}
+
+    def _runs_get(self, query):
+        return 200, {"run": {"info": self._info(query["run_id"]), "data": {}}}
+
+    def _runs_log_metric(self, body):
+        return self._runs_log_batch({"run_id": body["run_id"], "metrics": [body]})
+
+    def _runs_update(self, body):
+        super()._runs_update(body)
+        return 200, {"run_info": self._info(body["run_id"])}
+
 
 # A loop as users write it; `sys.argv`: tracker, steps.
 LOOP = """
@@ -103,7 +134,7 @@ def locked(path):
 @contextlib.contextmanager
 def server_with(fault):
     """The address of a server with this fault."""
-    server = TrackerServer()
+    server = LoopServer()
     server.latency_s = LATENCY_S
     server.fault = fault if fault in ("latency", "cut", "error") else None
     try:
@@ -144,24 +175,24 @@ def make_mlflow_database(environment, folder):
 def peer_row(tracker, fault, steps, limit_s, work):
     folder = work / "tracker"
     folder.mkdir()
+    log = work / "log"
     with server_with(fault) as url:
         environment = peer_environment(tracker, fault, folder, url)
         if tracker == "sqlite":
             make_mlflow_database(environment, work)
-        with disk_with(fault, folder, folder / "mlflow.db") as prefix:
+        with disk_with(fault, folder, folder / "mlflow.db") as prefix, open(log, "w") as out:
             since = time.monotonic()
             process = subprocess.Popen([*prefix, sys.executable, "-c", LOOP, tracker, str(steps)], cwd=work,
-                                       env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                       env=environment, stdout=out, stderr=out, start_new_session=True)
             try:
-                out = process.communicate(timeout=limit_s)[0]
-                end = f"exit {process.returncode}"
+                end = f"exit {process.wait(limit_s)}"
             except subprocess.TimeoutExpired:
-                process.kill()
-                out = process.communicate()[0]
                 end = f"stopped after {limit_s} s"
             seconds = time.monotonic() - since
-    (work / "log").write_text(out)
-    return end, seconds, peer_result(out)
+            with contextlib.suppress(ProcessLookupError):  # wandb's own process may outlive the loop
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return end, seconds, peer_result(log.read_text(errors="replace"))
 
 
 def peer_result(out):

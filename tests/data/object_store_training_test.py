@@ -8,6 +8,7 @@ import unittest
 
 import fault_proxy
 import swift_server
+from browser import CHROMIUM, Browser
 from end_to_end import support
 
 SHARDS = "train-{000000..000003}.tar"
@@ -96,6 +97,17 @@ class ObjectStoreTrainingTest(support.RunTestCase):
             self.assertNotIn(swift_server.SECRET.encode(), text, name)
             self.assertNotIn(b"AWS4-HMAC", text, name)
 
+    def assert_opens(self, page):
+        """In a browser, without an error and without a request."""
+        if not CHROMIUM:
+            return
+        with Browser(self.folder / "profile") as browser:
+            browser.open(page.as_uri())
+            browser.frame()
+            self.assertEqual([], browser.errors)
+            self.assertEqual([page.as_uri()], [url for url in browser.requests if not url.startswith("data:")])
+            self.assertLess(0, browser.evaluate("report.charts.length"))
+
     def test_a_report_of_a_run_in_the_store_is_that_of_the_local_run(self):
         run = self.folder / "reported"
         self.run_scaletrain("launch", self.recipe("reported", steps=5, log={"every": {"steps": 1}, "images": True}))
@@ -116,6 +128,7 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         local.pop("path")
         self.assertIn("train/batch", [picture["name"] for picture in remote["pictures"]])
         self.assertEqual(local, remote)
+        self.assert_opens(self.folder / "page.html")
         missing = self.run_scaletrain("report", "s3://runs/absent", expect=65,
                                       env=swift_server.environment(proxy.url))
         self.assertIn("s3://runs/absent: holds no run", missing.stderr)

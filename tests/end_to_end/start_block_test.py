@@ -12,7 +12,8 @@ class StartBlockTest(support.RunTestCase):
 
     def test_the_start_summary_is_printed_before_the_first_step_with_sets_batch_and_layout(self):
         done = self.run_scaletrain(
-            "launch", "--nproc", 2, self.recipe("run", batch={"per_device": 8, "accumulate": 2}))
+            "launch", "--nproc", 2, self.recipe("run", batch={"per_device": 8, "accumulate": 2},
+                                                schedule={"warmup": {"steps": 2}, "decay": "cosine"}))
         start = self.start_of("run")
         self.assertEqual(("mlp", 0, None),
                          tuple(start["model"][key] for key in ("name", "frozen", "weights")))
@@ -33,6 +34,8 @@ class StartBlockTest(support.RunTestCase):
                       "10 classes\n", done.stderr)
         self.assertIn("  batch      32 = 8 per device x 2 accumulation x 2 data parallel; ", done.stderr)
         self.assertLess(done.stderr.index("  model      mlp, "), done.stderr.index("epoch 1/"))
+        self.assertIn("  optimizer  sgd, lr 0.05 (warmup 2 steps, cosine), weight decay ", done.stderr)
+        self.assertIn("  run        run\n", done.stderr)  # relative to the working directory
 
     def test_a_resumed_run_shows_the_step_that_it_continues_after(self):
         self.run_scaletrain("launch", self.recipe("run", steps=4))

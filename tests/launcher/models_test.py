@@ -31,6 +31,16 @@ class Models(RunsTestCase):
         self.assertEqual(0.75, version["results"]["val_top1"])
         self.assertEqual(version, self.json_of("models", "show", "digits", "1", "--json"))
 
+    def test_a_version_is_shown_with_units(self):
+        self.run_launcher("models", "add", "digits", "run", "--note", "first")
+        text = self.run_launcher("models", "show", "digits").stdout
+        self.assertTrue(text.startswith("digits version 1: none\n"), text)
+        for row in (r"added              \d{4}-\d\d-\d\d \d\d:\d\d", "step               20", "val top-1          75.00 %",
+                    "memory             0.30 GB", "last step          40", "data cards train   [0-9a-f]{64}",
+                    "note               first"):
+            self.assertRegex(text, f"(?m)^  {row}$")
+        self.assertNotIn(".0\n", text)
+
     def test_promotion_archives_and_rollback_restores(self):
         for _ in range(3):
             self.run_launcher("models", "add", "digits", self.checkpoint)

@@ -53,19 +53,23 @@ class Status(RecipeTestCase):
         text = self.status()
         self.assertTrue(text.startswith("test: running\n"), text)
         self.assertIn(f"  hosts       {socket.gethostname()} (ranks 0 to 1)\n", text)
-        self.assertRegex(text, r"  rank 1      starting in step 0, \d+\.\d s since its last beat")
+        self.assertRegex(text, r"  rank 1      starting in step 0, \d+\.\d s since its last heartbeat")
         process.terminate()
         process.wait(LIMIT_S)
         self.assertEqual(("stopped", None), self.fields("state", "why"))
         self.assertTrue(self.status().startswith("test: stopped\n"))
 
-    def test_the_recent_losses_are_a_sparkline(self):
+    def test_the_recent_losses_are_a_sparkline_and_one_that_is_not_finite_is_named(self):
         self.script()
         self.launch(self.recipe())
         self.metrics(*({"step": step, "loss": loss, "time": 1000.0 + step}
                        for step, loss in enumerate((4.0, 2.0, 1.0, None, 0.5), 1)))
         self.assertEqual(([4.0, 2.0, 1.0, 0.5],), self.fields("losses"))
         self.assertRegex(self.status(), r"(?m)^  loss        \u2588.{2}\u2581  4\.0000 to 0\.5000$")
+        self.metrics({"step": 1, "loss": None, "time": 1000.0, "tokens_per_s": 2048.0})
+        text = self.status()
+        self.assertIn("  loss        is not a finite number\n", text)
+        self.assertIn("  speed       2048.0 tokens/s\n", text)
 
     def test_a_launcher_that_was_killed_leaves_a_dead_run(self):
         process = self.running()

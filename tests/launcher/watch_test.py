@@ -43,9 +43,9 @@ class Watch(RecipeTestCase):
 
     def test_without_a_terminal_it_prints_one_screen_without_escapes(self):
         text = self.watch()
-        self.assertTrue(text.startswith("test   stopped   step 100\n"), text)
+        self.assertTrue(text.startswith("test   stopped 1m 39s   step 100\n"), text)
         self.assertIn("val top-1  50.00 %\n", text)
-        self.assertIn("data wait 25 %", text)
+        self.assertRegex(text, "data wait +25 %")
         self.assertNotIn("\x1b", text)
 
     def test_no_line_is_wider_than_asked(self):
@@ -80,10 +80,12 @@ class Watch(RecipeTestCase):
             self.addCleanup(process.kill)
             wide = self.read_until(master, "\x1b[J")
             self.assertTrue(wide.startswith("\x1b[?1049h\x1b[?25l"), wide)
-            self.assertIn("q quit  s smooth  l log scale", wide)
+            self.assertIn("q quit  s smooth  l log scale  1-5 panels", wide)
             os.write(master, b"s")
             self.read_until(master, "loss  0.01  smoothed")
-            os.write(master, b"s")
+            os.write(master, b"s1")
+            self.read_until(master, "panels\x1b[K\r\nlr ")  # without the curves
+            os.write(master, b"1")
             self.assertIn("val top-1  50.00 %", wide.split("\n")[1])  # beside the loss
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 60, 0, 0))
             process.send_signal(signal.SIGWINCH)

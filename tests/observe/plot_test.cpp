@@ -53,6 +53,14 @@ TEST_CASE("the y axis has the texts that the caller gives its values") {
   CHECK(rows[2].starts_with(" 50 % |"));
 }
 
+TEST_CASE("the name of the x axis stands between its ends if there is room") {
+  const auto last_row = [](int width) {
+    return draw_chart({{1, 0.5}, {100, 1}}, width, 3, Scale::kLinear, nullptr, "step").back();
+  };
+  CHECK(last_row(24) == "     1      step      100");
+  CHECK(last_row(16) == "     1       100");
+}
+
 TEST_CASE("a chart draws rising values from the lower left to the upper right") {
   // Two columns of labels and a bar leave 13 columns: the first dot is the lowest of the last row.
   const std::vector<std::string> rows = draw_chart({{0, 0}, {1, 1}}, 16, 2);

@@ -26,6 +26,7 @@ StartFacts digits() {
           .optimizer = "adamw",
           .lr = 0.001,
           .weight_decay = 0.05,
+          .schedule = "warmup 21 steps, cosine",
           .precision = "bf16",
           .device = "cpu",
           .ranks = 2,
@@ -42,7 +43,7 @@ TEST_CASE("the start block names model, data, batch, optimizer, precision, devic
         "  data       train 1,400 samples (4 shards), val 200 samples; 10 classes\n"
         "  batch      64 = 32 per device x 1 accumulation x 2 data parallel; 21 steps an epoch, "
         "2,100 in all\n"
-        "  optimizer  adamw, lr 0.001, weight decay 0.05\n"
+        "  optimizer  adamw, lr 0.001 (warmup 21 steps, cosine), weight decay 0.05\n"
         "  precision  bf16\n"
         "  devices    2 x cpu (1 node); layout: data 2\n"
         "  memory     179 MB on rank 0 without activations (parameters 44.8 MB, gradients 44.7 MB, "
@@ -78,6 +79,16 @@ TEST_CASE("a set of unknown size and a vocabulary are shown without a guess") {
   facts.vocab_size = 50257;
   CHECK(start_text(facts).find("  data       train (3 shards); vocabulary 50,257\n") !=
         std::string::npos);
+}
+
+TEST_CASE("folders of images have no shards, and one step is no plural") {
+  StartFacts facts = digits();
+  facts.sets = {{.split = "train", .samples = 24}};
+  facts.steps_per_epoch = 1;
+  CHECK(start_text(facts).find("  data       train 24 samples; 10 classes\n") != std::string::npos);
+  CHECK(start_text(facts).find("; 1 step an epoch, 2,100 in all\n") != std::string::npos);
+  CHECK(
+      nlohmann::json::parse(start_json(facts)).at("data").at("sets").at(0).at("shards").is_null());
 }
 
 TEST_CASE("start.json holds the facts by their names") {

@@ -32,7 +32,8 @@ TEST_CASE("the summary of a finished run") {
         "digits-resnet18: done, 430 steps in 1m 23s, 512 samples/s\n"
         "  best top-1   99.00 % on val at step 387\n"
         "  test top-1   98.48 %, top-5 100.00 %, loss 0.0812 (197 samples, step 387)\n"
-        "  checkpoint   runs/digits-resnet18/checkpoints/step-00000430\n");
+        "  checkpoint   runs/digits-resnet18/checkpoints/step-00000430\n"
+        "  next         scaletrain report runs/digits-resnet18\n");
 }
 
 TEST_CASE("the summary of a run that is done early says why") {
@@ -74,6 +75,13 @@ TEST_CASE("the summary has a table of the time ledger, without rows below half a
             "               restart                8.0 %   start-up               6.0 %\n"
             "               optimizer              5.0 %   exposed communication  3.6 %\n"
             "               lost work              2.0 %\n") != std::string::npos);
+}
+
+TEST_CASE("the summary has the peak memory of a rank where it is known") {
+  RunSummary summary = a_finished_run();
+  CHECK(summary_text(summary).find("peak memory") == std::string::npos);
+  summary.peak_bytes = 1'140'000'000;
+  CHECK(summary_text(summary).find("\n  peak memory  1.14 GB a rank\n") != std::string::npos);
 }
 
 TEST_CASE("the summary says how often something beside training failed") {

@@ -175,7 +175,8 @@ std::vector<std::string> chart_rows(const RangeResult& result) {
     points.push_back({.x = point.lr, .y = point.loss});
   }
   const int width = std::clamp(observe::columns(STDOUT_FILENO), kFewestColumns, kMostColumns);
-  return observe::draw_chart(points, width, kChartRows, observe::Scale::kLogarithmic);
+  return observe::draw_chart(points, width, kChartRows, observe::Scale::kLogarithmic, nullptr,
+                             "learning rate");
 }
 
 std::string result_text(const LrFindArguments& arguments, const std::string& name,

@@ -8,6 +8,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/runs/comparison.h"
+#include "launcher/runs/fit_table.h"
 #include "launcher/runs/open_runs.h"
 #include "lib/core/text/json_text.h"
 
@@ -33,8 +34,9 @@ void add_compare_command(CLI::App& app, int& exit_status) {
   command->callback([arguments, &exit_status] {
     const OpenRuns runs(arguments->runs);
     const RunJson comparison = compare_runs(runs.all());
-    const std::string text = arguments->as_json ? core::json_text(comparison, 1) + "\n"
-                                                : comparison_text(comparison, arguments->all);
+    const std::string text = arguments->as_json
+                                 ? core::json_text(comparison, 1) + "\n"
+                                 : comparison_text(comparison, arguments->all, output_columns());
     std::fputs(text.c_str(), stdout);
     exit_status = 0;
   });

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "launcher/runs/fit_table.h"
 #include "launcher/runs/recipe_keys.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/printable.h"
@@ -170,9 +171,8 @@ std::string difference_text(const RunJson& row) {
   return fmt::format("{:+.1f} %", 100 * difference / std::abs(first));
 }
 
-using TableRows = std::vector<std::vector<std::string>>;
-
-constexpr std::size_t kWidestCell = 40;   // bytes
+constexpr int kWidestCell = 40;           // bytes
+constexpr int kLeastCell = 16;            // bytes, also where the table is then too wide
 constexpr std::size_t kShownBefore = 12;  // bytes shown before the first difference
 
 // First byte at or before `at` that begins a UTF-8 character.
@@ -194,21 +194,34 @@ std::size_t common_prefix(const std::vector<std::string>& line) {
   return length;
 }
 
+// Bytes of a value, so that the table has at most `width` columns.
+std::size_t widest_cell(const TableCells& table, int width) {
+  if (width == 0) return kWidestCell;
+  std::size_t label = 0, difference = 0;
+  for (const auto& line : table) {
+    label = std::max(label, line.front().size());
+    difference = std::max(difference, line.back().size());
+  }
+  const int values = static_cast<int>(table.front().size()) - 2, gaps = 2 * (values + 1);
+  const int rest = width - static_cast<int>(label + difference) - gaps;
+  return static_cast<std::size_t>(std::clamp<int>(rest / values, kLeastCell, kWidestCell));
+}
+
 // Shortens wide values of a row so that their first difference stays visible.
-void shorten_values(std::vector<std::string>& line) {
+void shorten_values(std::vector<std::string>& line, std::size_t widest) {
   const std::size_t common = common_prefix(line);
   for (std::size_t i = 1; i + 1 < line.size(); ++i) {
     std::string& cell = line[i];
-    if (cell.size() <= kWidestCell) continue;
-    const std::size_t room = kWidestCell - 3;
-    if (common < cell.size() && common + kShownBefore > room) {
-      cell = "..." + cell.substr(character_start(cell, common - kShownBefore));
+    if (cell.size() <= widest) continue;
+    const std::size_t room = widest - 3, shown = std::min(kShownBefore, room / 2);
+    if (common < cell.size() && common + shown > room) {
+      cell = "..." + cell.substr(character_start(cell, common - shown));
     }
-    if (cell.size() > kWidestCell) cell = cell.substr(0, character_start(cell, room)) + "...";
+    if (cell.size() > widest) cell = cell.substr(0, character_start(cell, room)) + "...";
   }
 }
 
-void add_rows(const RunJson& rows, const char* key, bool all, TableRows& table) {
+void add_rows(const RunJson& rows, const char* key, bool all, TableCells& table) {
   for (const RunJson& row : rows) {
     if (!all && all_same(row["values"])) continue;
     std::vector<std::string> line{row[key].get<std::string>()};
@@ -252,8 +265,8 @@ RunJson compare_runs(const std::vector<RunRecord>& runs) {
           {"results", result_rows_of(runs, groups)}};
 }
 
-std::string comparison_text(const RunJson& comparison, bool all) {
-  TableRows table{{""}};
+std::string comparison_text(const RunJson& comparison, bool all, int width) {
+  TableCells table{{""}};
   for (const RunJson& group : comparison["groups"]) {
     const std::size_t others = group["runs"].size() - 1;
     table[0].push_back(group["runs"][0].get<std::string>() +
@@ -273,8 +286,9 @@ std::string comparison_text(const RunJson& comparison, bool all) {
   }
   for (std::vector<std::string>& line : table) {
     for (std::string& cell : line) cell = core::printable(cell);
-    shorten_values(line);
   }
+  const std::size_t widest = widest_cell(table, width);
+  for (std::vector<std::string>& line : table) shorten_values(line, widest);
   return core::text_table(table);
 }
 

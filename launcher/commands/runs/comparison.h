@@ -16,7 +16,8 @@ namespace scaletrain::launcher {
 // the first, null unless there are two groups.
 RunJson compare_runs(const std::vector<RunRecord>& runs);
 
-// The comparison as a table for a terminal: rows that differ, or with `all` every row.
-std::string comparison_text(const RunJson& comparison, bool all);
+// The comparison as a table for a terminal of `width` columns (0: no limit): rows that differ, or
+// with `all` every row. Long values are shortened so that their first difference stays visible.
+std::string comparison_text(const RunJson& comparison, bool all, int width = 0);
 
 }  // namespace scaletrain::launcher

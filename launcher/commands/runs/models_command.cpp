@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/runs/model_registry.h"
 #include "launcher/runs/recipe_keys.h"
+#include "launcher/runs/run_results.h"
 #include "lib/core/printable.h"
 #include "lib/core/text/json_text.h"
 #include "lib/core/text/table.h"
@@ -45,23 +47,58 @@ void print_models(const ModelsArguments& arguments) {
   print_text(arguments.as_json ? core::json_text(models, 1) + "\n" : core::text_table(table));
 }
 
-void print_version(const RunJson& version, bool as_json) {
-  if (as_json) return print_text(core::json_text(version, 1) + "\n");
-  std::string text;
-  for (const auto& [key, value] : flat_keys(version)) {
-    text += fmt::format("{:<28}{}\n", core::printable(key), core::printable(key_text(value)));
+std::string shown_field(const std::string& name, const RunJson& value) {
+  if (name == "added" && value.is_number()) return local_time(value.get<double>());
+  if (name == "step" && value.is_number()) return value_text("step", value.get<double>());
+  return core::printable(key_text(value));
+}
+
+std::string version_row(std::string name, const std::string& text) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return fmt::format("  {:<18} {}\n", core::printable(name), text);
+}
+
+// A heading with the stage, then the lineage and the results in the order of the file.
+std::string version_text(const std::string& model, const RunJson& version) {
+  std::string text = fmt::format("{} version {}: {}\n", core::printable(model),
+                                 key_text(version.value("version", RunJson())),
+                                 core::printable(key_text(version.value("stage", RunJson()))));
+  for (const auto& field : version.items()) {
+    const std::string& name = field.key();
+    const RunJson& value = field.value();
+    if (name == "version" || name == "stage" || value.is_null() || value == "") continue;
+    if (name == "results") {
+      for (const auto& one : value.items()) {
+        if (!one.value().is_number()) continue;
+        const std::string label = one.key() == "step" ? "last step" : value_label(one.key());
+        text += version_row(label, value_text(one.key(), one.value()));
+      }
+    } else if (value.is_object()) {
+      for (const auto& one : value.items()) {
+        text += version_row(name + " " + one.key(), shown_field(one.key(), one.value()));
+      }
+    } else {
+      text += version_row(name, shown_field(name, value));
+    }
   }
-  print_text(text);
+  return text;
 }
 
 void print_model(const ModelsArguments& arguments) {
   const ModelRegistry registry(arguments.registry);
-  if (arguments.version > 0) {
-    return print_version(registry.version(arguments.name, arguments.version), arguments.as_json);
-  }
   const RunJson model = registry.model(arguments.name);
-  if (arguments.as_json) return print_text(core::json_text(model, 1) + "\n");
-  for (const RunJson& version : model["versions"]) print_version(version, false);
+  RunJson shown = model;
+  std::vector<RunJson> versions(model["versions"].begin(), model["versions"].end());
+  if (arguments.version > 0) {
+    shown = registry.version(arguments.name, arguments.version);
+    versions = {shown};
+  }
+  if (arguments.as_json) return print_text(core::json_text(shown, 1) + "\n");
+  std::string text;
+  for (const RunJson& version : versions) {
+    text += (text.empty() ? "" : "\n") + version_text(arguments.name, version);
+  }
+  print_text(text);
 }
 
 // Adds a command of `models` with the flags that all of them have.

@@ -6,7 +6,6 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "launcher/commands/commands.h"
+#include "launcher/runs/fit_table.h"
 #include "launcher/runs/recipe_keys.h"
 #include "launcher/runs/run_results.h"
 #include "lib/core/error.h"
@@ -117,15 +117,6 @@ void sort_runs(std::vector<ListedRun>& runs, const RunsArguments& arguments) {
   if (arguments.reverse) std::reverse(runs.begin(), runs.end());
 }
 
-std::string local_time(double time) {
-  if (time <= 0) return "-";
-  const auto seconds = static_cast<std::time_t>(time);
-  std::tm parts{};
-  localtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min);
-}
-
 RunJson runs_json(const std::vector<ListedRun>& runs) {
   RunJson list = RunJson::array();
   for (const ListedRun& one : runs) {
@@ -141,8 +132,23 @@ RunJson runs_json(const std::vector<ListedRun>& runs) {
   return list;
 }
 
-// A column for each validation measure but the loss of training's name, then the common ones.
-std::string runs_text(const std::vector<ListedRun>& runs) {
+// Headings that a narrow terminal leaves out, the first ones first: not the measure of --sort, and
+// the first validation measure last.
+std::vector<std::string> removable(const std::vector<std::string>& headings,
+                                   const std::string& sorted_by) {
+  std::vector<std::string> measures, others{"samples/s", "time", "loss", "started", "step"};
+  for (const std::string& heading : headings) {
+    if (heading.starts_with("val ")) measures.insert(measures.begin(), heading);
+  }
+  if (measures.empty()) measures.emplace_back();
+  others.insert(others.begin(), measures.begin(), measures.end() - 1);
+  others.push_back(measures.back());
+  std::erase(others, value_label(sorted_by));
+  return others;
+}
+
+// A column for each validation measure, then the common ones.
+std::string runs_text(const std::vector<ListedRun>& runs, const std::string& sorted_by) {
   std::vector<std::pair<std::string, std::string>> columns;
   for (const ListedRun& one : runs) {
     for (const RunValue& value : one.results) {
@@ -178,7 +184,12 @@ std::string runs_text(const std::vector<ListedRun>& runs) {
     line.push_back(is_bad ? core::printable(one.run.state.why) : "");
     table.push_back(std::move(line));
   }
-  return core::text_table(table);
+  const auto left_out = fit_table(table, removable(table[0], sorted_by), output_columns());
+  std::string text = core::text_table(table);
+  if (!left_out.empty()) {
+    text += fmt::format("left out on this narrow terminal: {}\n", fmt::join(left_out, ", "));
+  }
+  return text;
 }
 
 }  // namespace
@@ -199,8 +210,8 @@ void add_runs_command(CLI::App& app, int& exit_status) {
   command->callback([arguments, &exit_status] {
     std::vector<ListedRun> runs = list_runs(*arguments);
     sort_runs(runs, *arguments);
-    const std::string text =
-        arguments->as_json ? core::json_text(runs_json(runs), 1) + "\n" : runs_text(runs);
+    const std::string text = arguments->as_json ? core::json_text(runs_json(runs), 1) + "\n"
+                                                : runs_text(runs, arguments->sort);
     std::fputs(text.c_str(), stdout);
     exit_status = 0;
   });

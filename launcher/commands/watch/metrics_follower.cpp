@@ -52,7 +52,17 @@ std::string first_measure(const Json& record) {
 }  // namespace
 
 void MetricsFollower::read() {
-  lines_.read([this] { curves_ = {}; }, [this](const Json& record) { add(record); });
+  const auto begin_again = [this] {
+    curves_ = {};
+    last_time_ = 0;
+  };
+  lines_.read(begin_again, [this](const Json& record) { add(record); });
+}
+
+void MetricsFollower::add_time(double time) {
+  if (!std::isfinite(time)) return;
+  if (last_time_ > 0) curves_.seconds += std::max(0.0, time - last_time_);
+  last_time_ = std::max(last_time_, time);
 }
 
 void MetricsFollower::add(const Json& record) {
@@ -66,10 +76,12 @@ void MetricsFollower::add(const Json& record) {
   if (const auto of = static_cast<std::int64_t>(attempt); of != curves_.attempt) {
     if (of < curves_.attempt) return;
     curves_.attempt = of;
+    last_time_ = 0;
     for (Points* points : {&curves_.loss, &curves_.lr, &curves_.throughput, &curves_.validation}) {
       cut(*points, step);
     }
   }
+  add_time(number_or_nan(record, "time"));
   if (is_ledger) {
     add_rows(record, curves_.rows);
   } else if (is_train) {
@@ -78,6 +90,9 @@ void MetricsFollower::add(const Json& record) {
     curves_.counts_tokens = record.contains("tokens_per_s");
     const char* const rate = curves_.counts_tokens ? "tokens_per_s" : "samples_per_s";
     curves_.throughput.push_back({step, number_or_nan(record, rate)});
+    if (const double bytes = number_or_nan(record, "memory_bytes"); std::isfinite(bytes)) {
+      curves_.peak_bytes = bytes;
+    }
   } else if (const auto split = record.find("split"); split != record.end() && *split == "val") {
     if (curves_.measure.empty()) curves_.measure = first_measure(record);
     cut(curves_.validation, step);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,9 @@ struct RunCurves {
   std::vector<observe::PlotPoint> validation{};        // of split "val", first measure of the task
   std::string measure{};                               // name of that measure: "top1"
   std::vector<std::pair<std::string, double>> rows{};  // seconds of all ledger records
-  std::int64_t attempt = -1;                           // newest one; -1: no record yet
+  double seconds = 0;                // from the first to the last record of each attempt, summed
+  std::optional<double> peak_bytes;  // newest peak memory of a rank
+  std::int64_t attempt = -1;         // newest one; -1: no record yet
 };
 
 class MetricsFollower {
@@ -36,9 +39,11 @@ class MetricsFollower {
 
  private:
   void add(const nlohmann::ordered_json& record);
+  void add_time(double time);
 
   observe::LineFollower lines_;
   RunCurves curves_;
+  double last_time_ = 0;  // of the newest attempt's records, Unix seconds; 0: none yet
 };
 
 }  // namespace scaletrain::launcher

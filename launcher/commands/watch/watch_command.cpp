@@ -116,6 +116,10 @@ class Terminal {
     if (::read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q') return false;
     if (key == 's') view.smooth = !view.smooth;
     if (key == 'l') view.log_loss = !view.log_loss;
+    if (key >= '1' && key < '1' + static_cast<int>(view.hidden.size())) {
+      bool& hidden = view.hidden[static_cast<std::size_t>(key - '1')];
+      hidden = !hidden;
+    }
     return true;
   }
   bool is_input() const { return is_input_; }

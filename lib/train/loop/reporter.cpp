@@ -169,6 +169,7 @@ void Reporter::write(Outcomes<observe::TrainRecord>::Outcome line) {
   record.decode_time = line.sums[kDecode];
   record.augment_time = line.sums[kAugment];
   record.memory_bytes = static_cast<std::int64_t>(line.sums[kMemory]);
+  peak_bytes_ = std::max(peak_bytes_, record.memory_bytes);
   keep_files();
   metrics_->write(record);
   write_times(record, std::span(line.sums).subspan(kWorst));
@@ -332,6 +333,7 @@ void Reporter::summary(const std::string& stopped) {
       .samples_per_s = own_s_ > 0 ? static_cast<double>(own_samples_) / own_s_ : 0,
       .tokens_per_s =
           own_s_ > 0 ? static_cast<double>(own_samples_ * tokens_a_sample()) / own_s_ : 0,
+      .peak_bytes = peak_bytes_,
       .skipped_steps = state.skipped_steps,
       .skipped_samples = state.skipped_samples,
       .empty_steps = empty_steps_,

@@ -127,7 +127,8 @@ class Reporter {
   std::int64_t own_samples_ = 0;
   std::int64_t empty_steps_ = 0;
   double own_s_ = 0;
-  observe::RunCosts costs_;  // of this rank, without the stages of `stages_`
+  std::int64_t peak_bytes_ = 0;  // of the rank with the highest peak
+  observe::RunCosts costs_;      // of this rank, without the stages of `stages_`
   data::StageTimes stages_;
   std::string checkpoint_;
   std::string resume_command_;

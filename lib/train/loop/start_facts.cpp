@@ -1,6 +1,9 @@
 #include "lib/train/loop/start_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 #include "lib/core/version.h"
 #include "lib/data/set/sample_set.h"
@@ -10,20 +13,29 @@
 namespace scaletrain::train {
 namespace {
 
+// Shards or token files of a set; 0 for folders of images, which have none.
+std::int64_t shards_of(const recipe::Source& source, const data::SampleSet& set) {
+  const bool has_any = recipe::find_shard(source, [](const std::string&) { return true; });
+  return has_any ? set.shard_count() : 0;
+}
+
 // A set of the streamed order is counted when it is read: not all of its shards are open yet.
-observe::StartFacts::DataSet facts_of(const std::string& split, const data::SampleSet& set) {
+observe::StartFacts::DataSet facts_of(const std::string& split, const recipe::Source& source,
+                                      const data::SampleSet& set) {
   const std::vector<std::int64_t> known = set.known_sizes();
   const bool is_counted = std::find(known.begin(), known.end(), -1) == known.end();
   return {.split = split,
           .samples = is_counted ? std::optional(set.size()) : std::nullopt,
-          .shards = set.shard_count()};
+          .shards = shards_of(source, set)};
 }
 
 std::vector<observe::StartFacts::DataSet> sets_of(const Run& run) {
   std::vector<observe::StartFacts::DataSet> sets;
-  if (run.sets.train.set) sets.push_back(facts_of("train", *run.sets.train.set));
+  const recipe::Data& data = run.recipe.data;
+  if (run.sets.train.set) sets.push_back(facts_of("train", data.train, *run.sets.train.set));
   for (const auto& [split, open] : run.sets.held_out) {
-    if (open.set) sets.push_back(facts_of(task::name_of(split, run.recipe.data), *open.set));
+    if (!open.set) continue;
+    sets.push_back(facts_of(task::name_of(split, data), task::source_of(data, split), *open.set));
   }
   return sets;
 }
@@ -41,6 +53,23 @@ std::vector<observe::StartFacts::Axis> layout_of(const core::MeshPlan& plan) {
   }
   add("expert", plan.experts());
   return layout;
+}
+
+// "5 epochs", "1 step"
+std::string duration_text(const recipe::Duration& duration) {
+  const char* const unit = duration.unit == recipe::Duration::Unit::kEpochs ? "epoch" : "step";
+  return fmt::format("{:g} {}{}", duration.value, unit, duration.value == 1 ? "" : "s");
+}
+
+// "warmup 5 epochs, cosine"; "" for a constant learning rate.
+std::string schedule_of(const recipe::Schedule& schedule) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (schedule.warmup) add("warmup " + duration_text(*schedule.warmup));
+  if (schedule.decay.name != "constant") add(schedule.decay.name);
+  if (schedule.cooldown) add("cooldown " + duration_text(*schedule.cooldown));
+  if (schedule.plateau) add("lower on a plateau");
+  return text;
 }
 
 // As lib/train/simulate/job_plan.h counts them, from the tensors that are there already.
@@ -83,7 +112,9 @@ observe::StartFacts start_facts(const Run& run, const core::WorkerEnv& env) {
           .optimizer = run.recipe.optimizer.name,
           .lr = run.recipe.optimizer.lr,
           .weight_decay = run.recipe.optimizer.weight_decay,
+          .schedule = schedule_of(run.recipe.schedule),
           .precision = run.recipe.precision.name,
+          .recomputes = run.recipe.recompute && !run.recipe.recompute->is_none(),
           .device = dist::device_name(run.group->device()),
           .ranks = env.world_size,
           .nodes = env.group_world_size,

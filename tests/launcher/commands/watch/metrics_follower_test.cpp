@@ -47,6 +47,19 @@ TEST_CASE("curves have the values of the records, and NaN for null") {
   CHECK(curves.rows[0].second == 0.25);
 }
 
+TEST_CASE("the time of a run is that of its attempts, without the pauses between them") {
+  Metrics run;
+  run.write("metrics.jsonl",
+            R"({"event":"train","attempt":0,"step":1,"time":1000,"memory_bytes":5}
+{"event":"train","attempt":0,"step":2,"time":1010,"memory_bytes":7}
+{"event":"train","attempt":1,"step":2,"time":2000}
+{"event":"ledger","attempt":1,"step":2,"time":2004.5}
+)");
+  run.follower.read();
+  CHECK(run.follower.curves().seconds == 14.5);
+  CHECK(run.follower.curves().peak_bytes == 7.0);
+}
+
 TEST_CASE("a language model's throughput is in tokens, and rows of the ledger are summed") {
   Metrics run;
   run.write("metrics.jsonl",
