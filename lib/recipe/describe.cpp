@@ -77,6 +77,9 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("anomaly", describe(recipe.anomaly),
            "Anomalous steps: what happens when loss or gradients are not finite or spike. Default: "
            "off; steps that are not finite are skipped, and 10 in a row end the run.")
+      .add("integrity", describe(recipe.integrity),
+           "Silent data corruption: compares digests of parameters and optimizer state between "
+           "data-parallel replicas. Default: off.")
       .add("sam", describe(recipe.sam),
            "Sharpness-aware minimization (SAM): two forward and backward passes a step. Default: "
            "off.")

@@ -69,6 +69,9 @@ constexpr std::array<Part, 32> kParts{{
     {"clip", "Gradient clipping", "Gradients are clipped after they are accumulated and reduced."},
     {"anomaly", "Anomalous steps and loss spikes",
      "A step is anomalous if its loss or gradients are not finite or exceed a running bound."},
+    {"integrity", "Silent data corruption",
+     "Data-parallel replicas are equal bit for bit, unless hardware computed or stored a wrong "
+     "value."},
     {"sam", "Sharpness-aware minimization (SAM)", "SAM costs two passes a step."},
     {"ema", "EMA of the weights", "An exponential moving average often validates better."},
     {"swa", "Stochastic weight averaging (SWA)", "SWA averages the weights of late training."},

@@ -33,7 +33,8 @@ constexpr std::array<std::string_view, 20> kFree{
     "/checkpoint",    "/validate",         "/storage",     "/data/threads",
     "/data/prefetch", "/data/index_cache", "/data/cache",  "/data/bad_samples/max_rate",
     "/name",          "/batch/memory_mb",  "/recompute",   "/offload",
-    "/dist",          "/profile",          "/description", "/anomaly/saturation"};
+    "/dist",          "/profile",          "/description", "/anomaly/saturation",
+    "/integrity"};
 
 // True if `pointer` is `key` or below it.
 bool covers(std::string_view key, std::string_view pointer) {
