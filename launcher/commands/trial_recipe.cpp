@@ -30,6 +30,7 @@ void make_trial(std::int64_t steps, std::int64_t log_every, recipe::Recipe& reci
   recipe.log = {};
   recipe.log.every = in_steps(log_every);
   recipe.anomaly.reset();
+  recipe.integrity.reset();
   recipe.profile.reset();
   recipe::Checkpoint& checkpoint = recipe.checkpoint;
   checkpoint.every = in_steps(steps);

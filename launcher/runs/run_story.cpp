@@ -117,6 +117,28 @@ std::string rolled_back(const RunJson& record) {
       from, from + 1, step);
 }
 
+std::string replicas_differ(const RunJson& record) {
+  const auto wrong = record.find("wrong");
+  std::string ranks;
+  if (wrong != record.end() && wrong->is_array()) {
+    for (const RunJson& rank : *wrong) {
+      if (rank.is_number_integer()) {
+        ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank.get<std::int64_t>());
+      }
+    }
+  }
+  return fmt::format("Replicas differed at step {} (silent data corruption){} {}",
+                     integer(record, "step"), because(record),
+                     ranks.empty() ? "No majority shows which rank is wrong."
+                                   : fmt::format("The majority differs from rank {}.", ranks));
+}
+
+std::string went_back(const RunJson& record) {
+  const std::int64_t from = integer(record, "checkpoint");
+  return fmt::format("The run went back to the checkpoint of step {} and repeated steps {} to {}.",
+                     from, from + 1, integer(record, "step"));
+}
+
 std::string at_step(const RunJson& record, const char* text) {
   return fmt::format("{} at step {}{}", text, integer(record, "step"), because(record));
 }
@@ -139,6 +161,10 @@ const std::map<std::string, Sentence, std::less<>>& sentences() {
        }},
       {"anomaly", anomalous},
       {"rolled_back", rolled_back},
+      {"replicas_differ", replicas_differ},
+      {"went_back", went_back},
+      {"wrong_product",
+       [](const RunJson& record) { return at_step(record, "A matrix product was wrong, found"); }},
       {"saturated", [](const RunJson& record) { return at_step(record, "Training stands still"); }},
       {"early_stopped",
        [](const RunJson& record) { return at_step(record, "Training stopped early"); }},

@@ -144,6 +144,13 @@ std::string to_json_line(const ReplicaRecord& record, double time) {
       .dump();
 }
 
+std::string to_json_line(const ComparisonRecord& record, double time) {
+  return nlohmann::ordered_json{{"event", "comparison"},        {"attempt", record.attempt},
+                                {"step", record.step},          {"equal", record.equal},
+                                {"stall_time", record.seconds}, {"time", time}}
+      .dump();
+}
+
 MetricsWriter::MetricsWriter(std::filesystem::path file,
                              std::shared_ptr<core::Housekeeping> housekeeping)
     : lines_(std::move(file), std::move(housekeeping),
@@ -182,6 +189,10 @@ void MetricsWriter::write(const MirrorRecord& record) {
 }
 
 void MetricsWriter::write(const ReplicaRecord& record) {
+  lines_.append(to_json_line(record, core::unix_time()));
+}
+
+void MetricsWriter::write(const ComparisonRecord& record) {
   lines_.append(to_json_line(record, core::unix_time()));
 }
 

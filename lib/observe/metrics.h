@@ -138,6 +138,14 @@ struct ReplicaRecord {
   int nodes = 0;
 };
 
+// {"event":"comparison", ...}: data-parallel replicas were compared (recipe's integrity)
+struct ComparisonRecord {
+  int attempt = 0;
+  std::int64_t step = 0;
+  bool equal = true;
+  double seconds = 0;  // time that training waited
+};
+
 // Returns the line of a record, without its newline; `time` in Unix seconds.
 std::string to_json_line(const TrainRecord& record, double time);
 std::string to_json_line(const EvalRecord& record, double time);
@@ -148,6 +156,7 @@ std::string to_json_line(const LostReplicaRecord& record, double time);
 std::string to_json_line(const SaveRecord& record, double time);
 std::string to_json_line(const MirrorRecord& record, double time);
 std::string to_json_line(const ReplicaRecord& record, double time);
+std::string to_json_line(const ComparisonRecord& record, double time);
 
 // Appends to RUN/metrics.jsonl (lib/observe/line_writer.h).
 class MetricsWriter {
@@ -165,6 +174,7 @@ class MetricsWriter {
   void write(const SaveRecord& record);
   void write(const MirrorRecord& record);
   void write(const ReplicaRecord& record);
+  void write(const ComparisonRecord& record);
 
  private:
   LineWriter lines_;

@@ -95,6 +95,15 @@ std::string summary_text(const RunSummary& summary) {
         row("bad samples", fmt::format("{} were skipped: {}/bad_samples", summary.skipped_samples,
                                        core::printable(near_path(summary.run))));
   }
+  if (summary.comparisons > 0) {
+    text +=
+        row("replicas",
+            summary.differences == 0
+                ? fmt::format("were equal in {}", core::counted(summary.comparisons, "comparison"))
+                : fmt::format("differed in {} of {}: {}/journal.jsonl", summary.differences,
+                              core::counted(summary.comparisons, "comparison"),
+                              core::printable(summary.run)));
+  }
   if (summary.housekeeping_failures > 0) {
     text += row("not done", fmt::format("{} times something beside training failed: see the "
                                         "warnings",

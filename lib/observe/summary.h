@@ -23,6 +23,8 @@ struct RunSummary {
   std::int64_t skipped_steps = 0;          // steps skipped because of non-finite values
   std::int64_t skipped_samples = 0;        // bad samples skipped; listed in RUN/bad_samples
   std::int64_t empty_steps = 0;            // in this attempt: steps whose targets were all masked
+  std::int64_t comparisons = 0;            // in this attempt: of replicas (recipe's integrity)
+  std::int64_t differences = 0;            // those in which replicas differed
   std::int64_t housekeeping_failures = 0;  // failures that did not end the run (core::Housekeeping)
   std::string weights_differences = {};    // between the weights it started from and the recipe
   std::string model_speed = {};            // model_speed_text(); "": not counted

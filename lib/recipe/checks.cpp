@@ -135,6 +135,14 @@ void check_anomaly(const Recipe& recipe, const Node& tree, Problems& problems) {
                R"(use another policy, or leave "sync" out)");
 }
 
+// As for a rollback: replicas of local SGD cannot go back to one checkpoint at any step.
+void check_integrity(const Recipe& recipe, const Node& tree, Problems& problems) {
+  if (!recipe.integrity || recipe.integrity->action != "restore" || !recipe.sync.is_rare()) return;
+  problems.add(written_at(tree, {"integrity", "action"}), "/integrity/action",
+               "restore needs replicas that are equal after each step, and /sync lets them differ",
+               R"(use "stop", or leave "sync" out)");
+}
+
 // Input of a check, and the list that it adds mistakes to.
 struct Subject {
   const Recipe& recipe;
@@ -200,6 +208,8 @@ const std::vector<CheckGroup>& check_groups() {
          }},
         {{"/anomaly", "/sync"},
          [](const Subject& s) { check_anomaly(s.recipe, s.tree, s.problems); }},
+        {{"/integrity", "/sync"},
+         [](const Subject& s) { check_integrity(s.recipe, s.tree, s.problems); }},
         {{"/compress", "/sync"},
          [](const Subject& s) { check_exchanges(s.recipe, s.tree, s.problems); }}}},
       {{kRoot},

@@ -80,6 +80,9 @@ std::unique_ptr<Object> describe(Recipe& recipe) {
       .add("anomaly", describe(recipe.anomaly),
            "Handling of steps whose loss or gradients are not finite or spike. Default: off; only "
            "steps that are not finite are skipped, and 10 in a row end the run.")
+      .add("integrity", describe(recipe.integrity),
+           "Silent data corruption: compares digests of parameters and optimizer state between "
+           "data-parallel replicas. Default: off.")
       .add("sam", describe(recipe.sam),
            "Sharpness-aware minimization (SAM): two forward and backward passes in each step. "
            "Default: off.")

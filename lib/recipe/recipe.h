@@ -21,6 +21,7 @@
 #include "lib/recipe/sections/dist.h"
 #include "lib/recipe/sections/early_stopping.h"
 #include "lib/recipe/sections/ema.h"
+#include "lib/recipe/sections/integrity.h"
 #include "lib/recipe/sections/log.h"
 #include "lib/recipe/sections/loss.h"
 #include "lib/recipe/sections/model.h"
@@ -54,6 +55,7 @@ struct Recipe {
   std::optional<Mix> mix;
   std::optional<Clip> clip;
   std::optional<Anomaly> anomaly;
+  std::optional<Integrity> integrity;
   std::optional<Sam> sam;
   std::optional<Ema> ema;
   std::optional<Swa> swa;

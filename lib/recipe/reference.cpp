@@ -40,7 +40,7 @@ struct Part {
   const char* introduction;
 };
 
-constexpr std::array<Part, 33> kParts{{
+constexpr std::array<Part, 34> kParts{{
     {"", "General", "These keys name the run and set its task, length, device and run folder."},
     {"model", "Model",
      "`model.name` chooses the model; the keys of each model are listed under [Models](#models)."},
@@ -72,6 +72,9 @@ constexpr std::array<Part, 33> kParts{{
      "Gradients are clipped after accumulation and all-reduce, before the optimizer update."},
     {"anomaly", "Anomalous steps and loss spikes",
      "A step is anomalous if its loss or gradients are not finite or exceed a running bound."},
+    {"integrity", "Silent data corruption",
+     "Data-parallel replicas are equal bit for bit, unless hardware computed or stored a wrong "
+     "value."},
     {"sam", "Sharpness-aware minimization (SAM)", "SAM computes gradients twice in each step."},
     {"ema", "EMA of the weights",
      "An exponential moving average of the weights often has better validation metrics than the "

@@ -85,6 +85,21 @@ class Story(RunsTestCase):
             self.story(run, spike, nan, {"event": "rolled_back", "step": 9, "checkpoint": 5},
                        {"event": "saturated", "step": 20, "cause": "the loss has not changed"}))
 
+    def test_silent_data_corruption_is_told_with_the_rank_if_a_majority_shows_it(self):
+        run = self.write_run("a")
+        differ = {"event": "replicas_differ", "step": 50, "action": "restore", "tensor": "fc.weight",
+                  "cause": "fc.weight, element 7: 1 on rank 0, 2 on rank 1; 1 tensor differs"}
+        self.assertEqual(
+            ["Replicas differed at step 50 (silent data corruption): fc.weight, element 7: 1 on rank 0, 2 on rank 1; "
+             "1 tensor differs. No majority shows which rank is wrong.",
+             "Replicas differed at step 50 (silent data corruption): fc.weight, element 7: 1 on rank 0, 2 on rank 1; "
+             "1 tensor differs. The majority differs from rank 1.",
+             "The run went back to the checkpoint of step 40 and repeated steps 41 to 50.",
+             "A matrix product was wrong, found at step 50: rank 1 computed it."],
+            self.story(run, {**differ, "wrong": []}, {**differ, "wrong": [1]},
+                       {"event": "went_back", "step": 50, "checkpoint": 40},
+                       {"event": "wrong_product", "step": 50, "cause": "rank 1 computed it"}))
+
     def test_an_attempt_without_an_end_was_killed(self):
         run = self.write_run("a")
         self.assertEqual(

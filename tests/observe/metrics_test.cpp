@@ -185,6 +185,10 @@ TEST_CASE("a copy's record is one line with every field of metrics.md, in its or
 }
 
 TEST_CASE("a record of copies in memory is one line with every field of metrics.md") {
+  CHECK(
+      to_json_line(ComparisonRecord{.attempt = 1, .step = 50, .equal = false, .seconds = 0.25},
+                   1.5) ==
+      R"({"event":"comparison","attempt":1,"step":50,"equal":false,"stall_time":0.25,"time":1.5})");
   const ReplicaRecord record{.attempt = 1, .step = 30, .bytes = 2000, .nodes = 2};
   CHECK(to_json_line(record, 1.5) ==
         R"({"event":"replica","attempt":1,"step":30,"bytes":2000,"nodes":2,"time":1.5})");

@@ -91,6 +91,16 @@ TEST_CASE("the summary says how often something beside training failed") {
                                    "the warnings\n") != std::string::npos);
 }
 
+TEST_CASE("the summary says if replicas were equal whenever they were compared") {
+  RunSummary summary = a_finished_run();
+  summary.comparisons = 20;
+  CHECK(summary_text(summary).find("\n  replicas     were equal in 20 comparisons\n") !=
+        std::string::npos);
+  summary.differences = 1;
+  CHECK(summary_text(summary).find("\n  replicas     differed in 1 of 20 comparisons: "
+                                   "runs/digits-resnet18/journal.jsonl\n") != std::string::npos);
+}
+
 TEST_CASE("the summary says how the recipe differs from the weights that the run started from") {
   RunSummary summary = a_finished_run();
   summary.weights_differences = "mean [1, 1, 1], not [0, 0, 0]";

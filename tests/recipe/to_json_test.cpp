@@ -67,6 +67,7 @@ const std::vector<std::vector<std::string>>& choices() {
       {"clip.norm=0.5", "clip.value=0.1", "clip.adaptive=0.01", "clip=null"},
       {"anomaly={}", R"(anomaly={"policy": "clip", "spike": 0.1, "window": 4, "max": 0})",
        R"(anomaly={"policy": "reduce_lr", "factor": 0.9, "saturation": 7})"},
+      {"integrity={}", R"(integrity={"every": 7, "action": "restore", "products": "every"})"},
       {"sam={}", R"(sam={"rho": 2, "adaptive": true})"},
       {"ema={}", R"(ema={"decay": 0.5, "warmup": true, "every": 7})", "ema.decay=[0.5, 0.9]"},
       {"early_stopping={}", R"(early_stopping={"metric": "loss", "min_delta": 0.1})"},

@@ -28,13 +28,13 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxRecipeBytes = 64 << 20;
 
-constexpr std::array<std::string_view, 21> kFree{
+constexpr std::array<std::string_view, 22> kFree{
     "/output",        "/worker",           "/log",         "/threads",
     "/checkpoint",    "/validate",         "/storage",     "/data/threads",
     "/data/prefetch", "/data/index_cache", "/data/cache",  "/data/bad_samples/max_rate",
     "/name",          "/batch/memory_mb",  "/recompute",   "/offload",
     "/dist",          "/profile",          "/description", "/anomaly/saturation",
-    "/cost"};
+    "/cost",          "/integrity"};
 
 // True if `pointer` is `key` or below it.
 bool covers(std::string_view key, std::string_view pointer) {

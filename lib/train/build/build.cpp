@@ -220,6 +220,15 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   choose_recomputed(run);
 
   const format::TrainState was = run.state;
+  describe_run(run);
+  if (resume && run.group->rank() == 0) warn_of_differences(run, was);
+  run.replicas->decouple(
+      run.state.step, [&env] { return core::local_address(env); }, before_decoupling);
+  return built;
+}
+
+void describe_run(Run& run) {
+  const core::MeshPlan& plan = run.mesh->plan();
   describe_process(run.state, *run.group);
   run.state.mesh = mesh_numbers(plan);
   run.state.expert = plan.experts();
@@ -230,10 +239,6 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
   keep_plateau_of(run.recipe, run.state);
   keep_anomalies_of(run.recipe.anomaly, run.state);
   run.state.best_by = looked_at(run.recipe, run.recipe.checkpoint.best.metric);
-  if (resume && run.group->rank() == 0) warn_of_differences(run, was);
-  run.replicas->decouple(
-      run.state.step, [&env] { return core::local_address(env); }, before_decoupling);
-  return built;
 }
 
 StepParts step_parts(Run& run, std::function<void()> before_update) {

@@ -35,6 +35,9 @@ std::unique_ptr<Run> build_run(recipe::Recipe recipe, const core::WorkerEnv& env
                                const std::function<void(Run&)>& before_data = nullptr,
                                const std::function<void()>& before_decoupling = nullptr);
 
+// Replaces what run.state, read from a checkpoint, says of ranks, data and recipe by this run's.
+void describe_run(Run& run);
+
 // Returns the parts of `run` that a training step uses.
 StepParts step_parts(
     Run& run, std::function<void()> before_update = [] {});

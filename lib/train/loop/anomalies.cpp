@@ -14,8 +14,7 @@
 #include "lib/core/error.h"
 #include "lib/core/text/json_text.h"
 #include "lib/train/rules/anomaly.h"
-#include "lib/train/state/rank_state.h"
-#include "lib/train/state/resume.h"
+#include "lib/train/state/go_back.h"
 
 namespace scaletrain::train {
 namespace {
@@ -147,18 +146,10 @@ bool Anomalies::roll_back(Saves& saves) {
         "step {}: there is no checkpoint to go back to; only the step is left out", now.step));
     return false;
   }
-  run_.engine->settle();
-  run_.learner.optimizer->settle();
-  run_.state = state_of_rank_0(*run_.group, *checkpoint);
+  go_back(run_, *checkpoint);
   const format::TrainState then = run_.state;
-  restore(run_, *checkpoint);
-  const bool same_ranks = then.world_size == now.world_size && then.mesh == now.mesh;
-  if (same_ranks) restore_ranks(*run_.mesh, run_.learner.buffers(), *checkpoint);
-  restore_means(run_, *checkpoint, same_ranks);
-  restore_rank_state(run_, *checkpoint);
   run_.state = rolled_back(now, then);
   run_.learner.optimizer->resume_at(run_.state.step);
-  run_.engine->weights_changed();
   reporter_.rolled_back(then.step);
   return true;
 }

@@ -337,6 +337,8 @@ void Reporter::summary(const std::string& stopped) {
       .skipped_steps = state.skipped_steps,
       .skipped_samples = state.skipped_samples,
       .empty_steps = empty_steps_,
+      .comparisons = comparisons_,
+      .differences = differences_,
       .housekeeping_failures = run_.housekeeping->failures(),
       .weights_differences = run_.weights_differences,
       .best = std::nullopt,

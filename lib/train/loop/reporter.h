@@ -22,6 +22,7 @@
 #include "lib/observe/stragglers.h"
 #include "lib/observe/summary.h"
 #include "lib/replica/finish.h"
+#include "lib/train/integrity/replica_check.h"
 #include "lib/train/loop/evaluate.h"
 #include "lib/train/loop/model_flops.h"
 #include "lib/train/rules/outcomes.h"
@@ -73,6 +74,12 @@ class Reporter {
   void anomaly(const AnomalyReport& report);
   // Reports that the run has gone back to the checkpoint of `step`; the state counts that.
   void rolled_back(std::int64_t step);
+  // Reports a comparison of the replicas that took `seconds`, and their difference, if any.
+  void replicas_compared(double seconds, const std::optional<ReplicaDifference>& difference);
+  // Reports a matrix product whose checksums are wrong.
+  void wrong_product(const std::string& cause);
+  // Reports that the run repeats the steps from the present one to `step`.
+  void went_back(std::int64_t step);
   void saturated(std::int64_t step, const std::string& warning);
   void lr_reduced();  // by schedule.plateau, after the validation of the current step
   void slow(const SlowRanks& slow);
@@ -126,6 +133,7 @@ class Reporter {
   // Totals of this process.
   std::int64_t own_samples_ = 0;
   std::int64_t empty_steps_ = 0;
+  std::int64_t comparisons_ = 0, differences_ = 0;  // of the replicas
   double own_s_ = 0;
   std::int64_t peak_bytes_ = 0;  // of the rank with the highest peak
   observe::RunCosts costs_;      // of this rank, without the stages of `stages_`

@@ -113,6 +113,43 @@ void Reporter::rolled_back(std::int64_t step) {
                   step, step + 1, run_.state.step));
 }
 
+void Reporter::replicas_compared(double seconds,
+                                 const std::optional<ReplicaDifference>& difference) {
+  if (!speaks()) return;
+  ++comparisons_;
+  metrics_->write(observe::ComparisonRecord{
+      .attempt = attempt_, .step = run_.state.step, .equal = !difference, .seconds = seconds});
+  if (!difference) return;
+  ++differences_;
+  std::vector<int> ranks;
+  for (const auto& [rank, value] : difference->values) ranks.push_back(rank);
+  write_event("replicas_differ", {{"step", run_.state.step},
+                                  {"action", run_.recipe.integrity->action},
+                                  {"tensor", difference->tensor},
+                                  {"element", difference->element},
+                                  {"tensors", difference->tensors},
+                                  {"ranks", ranks},
+                                  {"wrong", difference->wrong},
+                                  {"cause", difference->text()}});
+  progress_->note(fmt::format("warning: step {}: replicas differ: {}; {}", run_.state.step,
+                              difference->text(), difference->verdict()));
+}
+
+void Reporter::wrong_product(const std::string& cause) {
+  if (!speaks()) return;
+  write_event("wrong_product", {{"step", run_.state.step}, {"cause", cause}});
+  progress_->note(fmt::format("warning: step {}: {}", run_.state.step, cause));
+}
+
+void Reporter::went_back(std::int64_t step) {
+  if (!speaks()) return;
+  write_event("went_back", {{"step", step}, {"checkpoint", run_.state.step}});
+  progress_->note(
+      fmt::format("went back to the verified checkpoint of step {}; steps {} to {} are "
+                  "repeated",
+                  run_.state.step, run_.state.step + 1, step));
+}
+
 void Reporter::saturated(std::int64_t step, const std::string& warning) {
   if (!speaks()) return;
   write_event("saturated", {{"step", step}, {"cause", warning.substr(warning.find(' ') + 1)}});

@@ -76,6 +76,7 @@ StepParts Trainer::parts_of_steps() {
     reporter_.flops().end();
     histograms_.look(step);
     norms_.look(step);
+    integrity_.backward_ended(step);
   };
   return parts;
 }
@@ -138,9 +139,14 @@ core::ExitCode Trainer::train() {
     }
     const bool validates = std::exchange(validates_, false);
     const bool saves = std::exchange(saves_now_, false);
-
     // Results of queued steps first: records and the saved state count every step that was made.
-    if (validates || saves) drain();
+    const bool compares = integrity_.is_due(state.step, validates || saves);
+    if (validates || saves || compares) drain();
+    if (compares && integrity_.went_back(saves_)) {
+      validated_step_ = -1;
+      seconds_ = state.seen_s;
+      continue;
+    }
     replicas.share(request_for(validates, saves || is_last));
     record_membership();
 
@@ -262,6 +268,7 @@ void Trainer::collect(const StepResult& result) {
   const std::int64_t step = result.facts.step + 1;
   const bool last = step == run_->length.total_steps || result.stop != core::StopReason::kNone;
   const bool due = last || log_every_.due(step, seconds_before, seconds_);
+  integrity_.count(result);
   anomalies_.count(result);
   if (result.taken) count_updates(*run_, result.facts.step);
   reporter_.step(result, seconds, std::exchange(first_, false), due);
@@ -386,7 +393,7 @@ core::ExitCode Trainer::stop() {
   const recipe::Data& data = run_->recipe.data;
   // The resumed run does a validation that was due and waited for an outer step.
   if (validates_ && (data.val || !data.extra.empty())) run_->state.validation_due = true;
-  saves_.save();
+  if (integrity_.allows_save()) saves_.save();
   saves_.finish(kOfGrace * grace_s_ - core::seconds_since(since));
   reporter_.summary(interrupted ? "SIGINT" : "SIGTERM, SIGUSR1 or SIGUSR2");
   run_->beat.enter(core::Phase::kWaiting);

@@ -13,6 +13,7 @@
 #include "lib/train/loop/anomalies.h"
 #include "lib/train/loop/evaluate.h"
 #include "lib/train/loop/histograms.h"
+#include "lib/train/loop/integrity.h"
 #include "lib/train/loop/norms.h"
 #include "lib/train/loop/pictures.h"
 #include "lib/train/loop/reporter.h"
@@ -89,6 +90,7 @@ class Trainer {
   NormWriter norms_;
   StepRunner steps_;
   Anomalies anomalies_{*run_, reporter_, steps_};
+  Integrity integrity_{*run_, reporter_};
   Profile profile_{run_->recipe.profile,
                    run_->group->device(),
                    {run_->group->job_rank(), run_->group->world_size(), run_->group->exchange()},

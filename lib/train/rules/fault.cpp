@@ -17,6 +17,7 @@
 #include "lib/core/process/planted_delay.h"
 #include "lib/core/text/text.h"
 #include "lib/dist/collective_fault.h"
+#include "lib/train/rules/bit_flip.h"
 
 namespace scaletrain::train {
 namespace {
@@ -93,6 +94,7 @@ std::optional<Fault> parse_fault(const std::string& text) {
 std::optional<Fault> read_fault() {
   for (const std::string& text : core::planted_faults()) {
     if (core::parse_delay(text) || dist::parse_collective_fault(text)) continue;
+    if (parse_bit_flip(text)) continue;
     return parse_fault(text);
   }
   return std::nullopt;

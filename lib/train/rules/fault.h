@@ -2,7 +2,8 @@
 //
 //   SCALETRAIN_FAULT=KIND@STEP[,RANK]    STEP from 1; any rank without RANK
 //   (where a collective is entered: lib/dist/collective_fault.h; delays of a given length:
-//   lib/core/process/planted_delay.h; ";" separates several, of which one may be of this file)
+//   lib/core/process/planted_delay.h; single-bit flips: bit_flip.h; ";" separates several, of
+//   which one may be of this file)
 //   nan, nans           the loss of this step, of all from it on, is not finite
 //   spike               the loss and gradients of this step are 1000 times as large
 //   kill, segv, stop    SIGKILL, SIGSEGV, SIGSTOP to this process
@@ -44,8 +45,8 @@ struct Fault {
   std::optional<int> rank;
 };
 
-// Parses the environment variable; nullopt if it is not set or has a fault at a collective. Throws
-// core::UsageError for other forms.
+// Parses the environment variable; nullopt if it is not set or has only faults of other files.
+// Throws core::UsageError for other forms.
 std::optional<Fault> read_fault();
 std::optional<Fault> parse_fault(const std::string& text);
 

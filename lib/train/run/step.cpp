@@ -144,6 +144,7 @@ class StepRunner::Batches : public engine::MicroBatches {
 StepRunner::StepRunner(StepParts parts, bool late)
     : parts_(std::move(parts)),
       fault_(read_fault()),
+      flips_(parts_.mesh.rank()),
       evidence_(!parts_.anomaly ? 0
                 : late          ? 2
                                 : 1),
@@ -196,6 +197,10 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   if (make_nan) loss_weight = loss_weight * kNan;
   if (planted != 1) loss_weight = loss_weight * planted;
 
+  if (const auto flip = flips_.take(BitFlip::Where::kComm, step + 1)) {
+    flip_in_backward(parts_.engine.model().parameters(), *flip);
+  }
+
   // Forward and backward: gradients are communicated while backward runs. The step consensus starts
   // after the last forward, when this rank's loss is known, and hides behind backward too.
   std::optional<VoteExchange> consensus;
@@ -223,6 +228,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   if (scale.defined()) numbers.loss_scale = scale.to(at::kDouble, false, /*copy=*/true);
   const std::vector<at::Tensor> gradients = parts_.engine.gradients();
   parts_.precision.unscale(gradients);
+  flips_.commit(BitFlip::Where::kGradients, step + 1, [&] { return gradients; });
   if (parts_.on_gradients) parts_.on_gradients(step);
   const at::Tensor squares = parts_.engine.squared_norm();
   at::Tensor norm = squares.sqrt();
@@ -239,6 +245,7 @@ void StepRunner::run(std::int64_t step, double lr, double trained_s,
   // gathered for the next forward, which starts here and hides behind the rest.
   if (weight_decay) parts_.optimizer.set_weight_decay(*weight_decay);
   parts_.optimizer.step(lr, left_out);
+  flip_updated(step);
   parts_.replicas.after_step(step);
   parts_.engine.weights_updated();
   numbers.statistics = parts_.engine.end_step(left_out);
@@ -262,6 +269,24 @@ void StepRunner::clip(const std::vector<at::Tensor>& gradients, at::Tensor norm,
   if (parts_.clip) {
     optim::clip(*parts_.clip, parts_.engine.owned(), gradients, norm, parts_.shards);
   }
+}
+
+void StepRunner::flip_updated(std::int64_t step) {
+  flips_.commit(BitFlip::Where::kWeights, step + 1, [&] {
+    parts_.optimizer.settle();
+    std::vector<at::Tensor> weights;
+    for (const units::NamedParameter& parameter : parts_.engine.owned()) {
+      weights.push_back(parameter.tensor);
+    }
+    return weights;
+  });
+  flips_.commit(BitFlip::Where::kMoments, step + 1, [&] {
+    std::vector<at::Tensor> moments;
+    for (const auto& [name, shard] : parts_.optimizer.state()) {
+      if (shard.tensor.defined()) moments.push_back(shard.tensor);
+    }
+    return moments;
+  });
 }
 
 void StepRunner::update_means(std::int64_t step, const at::Tensor& found_inf) {

@@ -23,6 +23,7 @@
 #include "lib/recipe/sections/sam.h"
 #include "lib/task/task.h"
 #include "lib/train/model/buffers.h"
+#include "lib/train/rules/bit_flip.h"
 #include "lib/train/rules/fault.h"
 #include "lib/train/rules/outcomes.h"
 #include "lib/train/rules/spike_bounds.h"
@@ -131,6 +132,8 @@ class StepRunner {
   at::Tensor look_nearby(std::int64_t step, Batches& batches, const at::Tensor& loss_weight);
   // Clips as in the recipe, and with /anomaly and the policy clip to the bound of the norm.
   void clip(const std::vector<at::Tensor>& gradients, at::Tensor norm, const at::Tensor& votes);
+  // Flips bits of the updated weights and optimizer state, if planted for this step.
+  void flip_updated(std::int64_t step);
   // Updates EMA and SWA weights.
   void update_means(std::int64_t step, const at::Tensor& found_inf);
   core::StopReason stop_reason() const;
@@ -141,6 +144,7 @@ class StepRunner {
 
   StepParts parts_;
   std::optional<Fault> fault_;
+  PlantedFlips flips_;
   std::optional<optim::Sam> sam_;
   StepEvidence evidence_;
   KeptTensors buffers_;  // the model's, from before the step
