@@ -3,17 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <system_error>
 
 #include "lib/core/printable.h"
-#include "lib/core/text/text.h"
 
 namespace scaletrain::core {
 namespace {
 
 bool is_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  return parse_number<double>(text).has_value();
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end;
 }
 
 // True for a text that a spreadsheet takes for a formula, with apostrophes in front of it or not:

@@ -1,7 +1,6 @@
 #include "lib/train/loop/trainer.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -96,15 +95,8 @@ core::ExitCode Trainer::run() {
     saves_.finish_after_failure();
     reporter_.end_times(/*waits=*/false);
     if (!dist::is_out_of_memory(error)) throw;
-    const units::MemoryUse use = first_memory_ ? first_memory_->peak_of_each() : units::MemoryUse();
-    const StepMemory memory = step_memory(*run_, use);
-    const std::vector<std::string> advice = memory_advice(run_->recipe, run_->batch, memory);
-    throw core::OutOfMemoryError(
-        fmt::format("rank {}: step {}", run_->group->job_rank(), run_->state.step + 1),
-        fmt::format("{}; a step's tensors: {}", dist::text_of(error), memory_text(memory)),
-        advice.empty()
-            ? dist::kLessMemory
-            : fmt::format("each of these needs about so much less: {}", fmt::join(advice, "; ")));
+    throw out_of_memory(*run_, first_memory_ ? first_memory_->peak_of_each() : units::MemoryUse(),
+                        error);
   }
 }
 

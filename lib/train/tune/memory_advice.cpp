@@ -1,10 +1,12 @@
 #include "lib/train/tune/memory_advice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "lib/dist/out_of_memory.h"
 #include "lib/train/run/state_shards.h"
 
 namespace scaletrain::train {
@@ -122,6 +124,18 @@ std::vector<std::string> memory_advice(const recipe::Recipe& recipe, const recip
     if (one.saves > 0) lines.push_back(fmt::format("{}: {}", megabytes(one.saves), one.text));
   }
   return lines;
+}
+
+core::OutOfMemoryError out_of_memory(const Run& run, const units::MemoryUse& first,
+                                     const std::exception& error) {
+  const StepMemory memory = step_memory(run, first);
+  const std::vector<std::string> advice = memory_advice(run.recipe, run.batch, memory);
+  return core::OutOfMemoryError(
+      fmt::format("rank {}: step {}", run.group->job_rank(), run.state.step + 1),
+      fmt::format("{}; a step's tensors: {}", dist::text_of(error), memory_text(memory)),
+      advice.empty()
+          ? dist::kLessMemory
+          : fmt::format("each of these needs about so much less: {}", fmt::join(advice, "; ")));
 }
 
 }  // namespace scaletrain::train

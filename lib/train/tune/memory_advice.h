@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
+#include "lib/core/error.h"
 #include "lib/train/run/run.h"
 #include "lib/units/memory_meter.h"
 
@@ -32,5 +34,9 @@ std::string memory_text(const StepMemory& memory);
 // {...}". Empty if the recipe has all of them.
 std::vector<std::string> memory_advice(const recipe::Recipe& recipe, const recipe::BatchPlan& plan,
                                        const StepMemory& memory);
+
+// Returns the error of a step that ran out of memory, with the advice. `error`: LibTorch's.
+core::OutOfMemoryError out_of_memory(const Run& run, const units::MemoryUse& first,
+                                     const std::exception& error);
 
 }  // namespace scaletrain::train
