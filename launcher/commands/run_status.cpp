@@ -273,8 +273,9 @@ std::string status_text(const Json& status) {
                         rank.value("phase", ""), rank.value("step", std::int64_t{0}),
                         rank.value("silent_s", 0.0), rank.value("host", ""), rank.value("pid", 0)));
   }
-  for (const auto& [name, value] : device_rows(status.value("devices", Json::array())))
-    text += row(name.c_str(), value);
+  for (const DeviceRow& device : device_rows(status.value("devices", Json::array()))) {
+    text += row(device.name.c_str(), device.text);
+  }
   return text;
 }
 

@@ -44,12 +44,12 @@ std::vector<PredictedSample> samples_in(const fs::path& file) {
   std::vector<PredictedSample> samples;
   while (const auto row = reader.next()) {
     if (row->fields.size() < wanted.size()) continue;
-    const auto text = [&](std::size_t i) {
+    const auto cell = [&](std::size_t i) {
       return std::string(core::without_apostrophe(row->fields[i]));
     };
-    samples.push_back({.key = text(0),
-                       .label = text(1),
-                       .predicted = text(2),
+    samples.push_back({.key = cell(0),
+                       .label = cell(1),
+                       .predicted = cell(2),
                        .probability = number_in_text(row->fields[3]).value_or(0)});
   }
   return samples;

@@ -60,11 +60,11 @@ std::unique_ptr<BatchStream> read_images(const std::shared_ptr<Images>& images,
                                          ReadAhead::JobOf job_of, const LoaderOptions& options,
                                          core::BufferPool& pool, const ReaderSlice& slice,
                                          std::shared_ptr<const core::StepPlan> plan) {
-  const ReadAheadSize size{.threads = std::max(options.threads, 1), .prefetch = options.prefetch};
+  const ReadAheadSize start{.threads = std::max(options.threads, 1), .prefetch = options.prefetch};
   std::optional<ThreadSearch> search;
-  if (options.search_threads && plan != nullptr) search.emplace(size);
+  if (options.search_threads && plan != nullptr) search.emplace(start);
   std::vector<std::unique_ptr<Maker>> makers;
-  for (int i = 0; i < (search ? search->most().threads : size.threads); ++i) {
+  for (int i = 0; i < (search ? search->most().threads : start.threads); ++i) {
     makers.push_back(std::make_unique<SampleMaker>(images->source));
   }
   const Column labels = options.multi_label ? Column{Element::kUint8, options.num_classes}

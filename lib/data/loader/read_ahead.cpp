@@ -51,8 +51,8 @@ ReadAhead::ReadAhead(std::vector<std::unique_ptr<Maker>> makers, LayoutOf layout
       job_of_(std::move(job_of)),
       pool_(pool),
       search_(search),
-      prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
       before_window_(prefetch),
+      prefetch_(static_cast<std::size_t>(std::max(prefetch, 1))),
       active_(search ? static_cast<std::size_t>(search->size().threads) : makers.size()),
       makers_(std::move(makers)) {}
 

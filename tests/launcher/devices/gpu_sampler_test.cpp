@@ -39,8 +39,8 @@ class FakeDriver {
   void* library_;
 };
 
-const std::vector<Gpu> kGpus{{.name = "H200", .uuid = "GPU-u0"},
-                             {.name = "H200", .uuid = "GPU-u1"}};
+const std::vector<Gpu> kGpus{{.name = "H200", .uuid = "GPU-u0", .pci = ""},
+                             {.name = "H200", .uuid = "GPU-u1", .pci = ""}};
 
 TEST_CASE("a GPU has the driver's values, and totals that begin at 0") {
   const FakeDriver driver;
