@@ -89,7 +89,7 @@ constexpr std::array<IdleRule, 61> kIdleRules{{
      [](const Recipe& recipe) { return recipe.mix && !mixes(recipe); }},
     {"/mix", R"(mixes nothing: "probability" is 0)",
      [](const Recipe& recipe) { return recipe.mix && recipe.mix->probability == 0; }},
-    {"/mix", R"(mixes nothing: "off_epochs" are all there are)",
+    {"/mix", R"(mixes nothing: "off_epochs" cover the whole training)",
      [](const Recipe& recipe) {
        return recipe.mix && first_unmixed_epoch(*recipe.mix, recipe.length) <= 0;
      }},
@@ -116,7 +116,7 @@ constexpr std::array<IdleRule, 61> kIdleRules{{
      [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
     {"/schedule/plateau", "does nothing: there is no data.val",
      [](const Recipe& recipe) { return !recipe.data.val.has_value(); }},
-    {"/validate", "does nothing: there is neither data.val nor data.extra to look at",
+    {"/validate", "does nothing: there is neither data.val nor data.extra",
      [](const Recipe& recipe) { return !validates(recipe); }},
     {"/data/lanes", "does nothing in the indexed order",
      [](const Recipe& recipe) { return recipe.data.order == "indexed"; }},
@@ -149,13 +149,13 @@ constexpr std::array<IdleRule, 61> kIdleRules{{
        return recipe.optimizer.decay_norm_and_bias && recipe.optimizer.weight_decay == 0 &&
               !recipe.optimizer.weight_decay_end;
      }},
-    {"/optimizer/weight_decay_end", R"(does nothing: "weight_decay" is that already)",
+    {"/optimizer/weight_decay_end", R"(does nothing: "weight_decay" has this value already)",
      [](const Recipe& recipe) {
        return recipe.optimizer.weight_decay_end == recipe.optimizer.weight_decay;
      }},
-    {"/swa/anneal", R"(does nothing: there is no "lr" to go to)",
+    {"/swa/anneal", R"(does nothing: there is no "lr" to anneal to)",
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
-    {"/swa/anneal_strategy", R"(does nothing: there is no "lr" to go to)",
+    {"/swa/anneal_strategy", R"(does nothing: there is no "lr" to anneal to)",
      [](const Recipe& recipe) { return recipe.swa && !recipe.swa->lr; }},
     {"/parallel/schedule", "does nothing: there is no pipeline", has_no_pipeline},
     {"/parallel/balance", "does nothing: there is no pipeline", has_no_pipeline},
@@ -163,11 +163,11 @@ constexpr std::array<IdleRule, 61> kIdleRules{{
      [](const Recipe& recipe) {
        return has_no_pipeline(recipe) || recipe.parallel.schedule != "interleaved";
      }},
-    {"/parallel/shard_level", "does nothing: no model is cut over ranks",
+    {"/parallel/shard_level", "does nothing: the model is not sharded",
      [](const Recipe& recipe) { return recipe.parallel.shard == 1; }},
-    {"/parallel/types", "does nothing: no model is cut over ranks",
+    {"/parallel/types", "does nothing: the model is not sharded",
      [](const Recipe& recipe) { return recipe.parallel.shard == 1; }},
-    {"/dist/cpu", "does nothing: the ranks exchange tensors of GPUs",
+    {"/dist/cpu", "does nothing: the ranks communicate on GPUs",
      [](const Recipe& recipe) { return recipe.device == "cuda"; }},
     {"/compress/rank", "does nothing: it is for powersgd",
      [](const Recipe& recipe) { return recipe.compress && recipe.compress->name != "powersgd"; }},

@@ -280,7 +280,7 @@ class ForeignImages(FolderTest):
         self.assertEqual(0, done.returncode, done.stderr[-2000:])
         self.assertGreater(done.stderr.count("the image is damaged"), 100)
         for line in done.stderr.splitlines():  # nothing but our own lines
-            self.assertRegex(line, r"^warning: .*: left out$")
+            self.assertRegex(line, r"^warning: .*: skipped$")
         data("check", self.path("out"))
 
 

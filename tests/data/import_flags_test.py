@@ -30,7 +30,7 @@ class Flags(FolderTest):
                     continue
                 value = {"--prefix-keys": []}.get(flag, ["1"])
                 self.assertEqual(
-                    f"{flag}: is not for {kind}\n  it applies to: {', '.join(kinds)}\n",
+                    f"{flag}: does not apply to {kind}\n  it applies to: {', '.join(kinds)}\n",
                     data("import", kind, self.path("in"), "--out", self.path("out"), flag, *value,
                          code=2))
                 self.assertFalse(os.path.exists(self.path("out")))

@@ -201,7 +201,7 @@ class MirrorTrainingTest(support.RunTestCase):
                 proxy.set_fault(lambda number, head: "503" if changes_something(head) else None)
                 error = self.scaletrain("launch", "--nproc", 1, "--resume", "auto", "--allow",
                                         "steps", "--set", "steps=10", path, expect=status).stderr
-                self.assertIn("given up after", error)
+                self.assertIn("failed after", error)
                 self.assertIn("HTTP 503", error)
                 self.assertEqual(policy == "continue",
                                  "has no copy of the last checkpoint, which" in error, error)

@@ -130,7 +130,7 @@ class TlsTest(StoreTestCase):
         error = self.run_program("get", "s3://bucket/set/sub/deep.tar", expect=74,
                                  variables=variables)
         self.assertIn("SSL peer certificate", error)
-        self.assertNotIn("given up after", error)
+        self.assertNotIn("failed after", error)
         variables["AWS_CA_BUNDLE"] = str(certificate)
         self.assertEqual(self.run_program("get", "s3://bucket/set/sub/deep.tar",
                                           variables=variables), b"deep")
@@ -185,8 +185,8 @@ class FaultTest(StoreTestCase):
         self.assertGreaterEqual(proxy.requests, 6)
 
     def test_faults_that_stay_end_with_one_error(self):
-        for fault, word in (("500", "HTTP 500"), ("503", "HTTP 503"), ("reset", "given up after"),
-                            ("short", "given up after"), ("range", "were asked for"),
+        for fault, word in (("500", "HTTP 500"), ("503", "HTTP 503"), ("reset", "failed after"),
+                            ("short", "failed after"), ("range", "were asked for"),
                             ("stall", "below 4096 bytes/s")):
             with self.subTest(fault):
                 proxy.set_fault(lambda number, head, fault=fault: fault if number else None)
@@ -195,7 +195,7 @@ class FaultTest(StoreTestCase):
                 self.assertRegex(
                     error, rf"s3://bucket/set/large.tar: bytes \d+-\d+ at {proxy.url}: ")
                 self.assertIn(word, error)
-                self.assertIn("given up after", error)
+                self.assertIn("failed after", error)
 
     def test_an_expired_token_is_told_at_once(self):
         proxy.set_fault(lambda number, head: "403" if number else None)

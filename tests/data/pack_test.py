@@ -112,7 +112,7 @@ class Pack(FolderTest):
             self.write(f"{i}.jpg", picture(i))
         for labels, problem in (
                 (["1.0", "10.0", "2.0"], ':2: its label "1.0" is not a whole number from 0 to 9999999'),
-                (["10", "-1", "2"], ':3: its label "-1" is no whole number from 0'),
+                (["10", "-1", "2"], ':3: its label "-1" is not a whole number from 0'),
                 (["cat", "2", "dog"], f':3: its label "2" is a number, and that of {path}:2 is a name'),
                 (["0", "1", "dog"], f':4: its label "dog" is a name, and that of {path}:2 is a number'),
                 (["9999999", "0", "1"], ": 10000000 classes would take 118888893 bytes")):
@@ -156,7 +156,8 @@ class Pack(FolderTest):
 
     def test_a_folder_of_shards_is_no_folder_of_pictures(self):
         data("synth", self.path("set"), "--samples", 4, "--classes", 2)
-        self.assertIn("set: has shards, but no class folder\n  training takes shards as they are",
+        self.assertIn("set: has shards, but no class folder\n  shards need no packing: training reads them as "
+                      "they are",
                       data("pack", self.path("set"), self.path("no"), code=65))
 
     def test_images_are_resized_and_encoded(self):

@@ -163,7 +163,7 @@ class Parquet(FolderTest):
         self.assertIn("pages of Parquet without a checksum, as most programs write them, are not "
                       "verified: checking what was imported\n", done.stderr)
         self.assertRegex(done.stderr, r"train-000000.tar: \S+: the image is damaged: .*; 2 of the "
-                                      r"imported samples are wrong\n  scaletrain data check names all")
+                                      r"imported samples are wrong\n  scaletrain data check lists all")
 
     def test_text_without_images(self):
         path = self.put("a.parquet", {"text": [f"line {i}" for i in range(5)], "id": range(5)})
@@ -198,7 +198,7 @@ class Parquet(FolderTest):
             path = self.put("wrong.parquet", columns)
             self.assertIn(f"{path}: row 0: {problem}", self.refused(path))
         path = self.put("lists.parquet", {"images": [[picture(1)]]})
-        self.assertIn("holds bytes inside a list", self.refused(path))
+        self.assertIn("has bytes inside a list", self.refused(path))
         path = self.put("twice.parquet", {"A": [1], "a": [2]})
         self.assertIn('has two columns "a"', self.refused(path))
 

@@ -248,7 +248,7 @@ class Tokenize(FolderTest):
         self.assertTrue(blank)
         self.assertEqual([processor.decode(processor.encode(one)) for one in texts],
                          [one.removeprefix(" ") for one in ours])
-        self.assertIn("is no SentencePiece model", data(
+        self.assertIn("is not a SentencePiece model", data(
             "tokenize", source, "--tokenizer", source, "--out", self.path("no"), code=65))
         self.check_damaged_sentencepiece(source, read_bytes(self.path("model.model")))
 

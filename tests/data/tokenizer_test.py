@@ -191,14 +191,14 @@ class TokenizerJson(FolderTest):
                 (lambda: written(pre_tokenizer={"type": "BertPreTokenizer"}), "BertPreTokenizer"),
                 (lambda: written(pre_tokenizer={"type": "Split", "pattern": {"Regex": "(a"},
                                                 "behavior": "Isolated", "invert": False}),
-                 "is no regular expression"),
+                 "is not a regular expression"),
                 (lambda: written(pre_tokenizer={"type": "Split", "pattern": {"Regex": "\\w+"},
                                                 "behavior": "Isolated", "invert": False}),
                  "is not supported"),
                 (lambda: written(model=dict(model, type="Unigram")), "Unigram"),
                 (lambda: written(model=dict(model, dropout=0.1)), "/model/dropout 0.1"),
                 (lambda: written(model=dict(model, merges=["q zzz"])), "which is not in the vocabulary"),
-                (lambda: written(model={"type": "BPE"}), "is no tokenizer.json of a BPE"),
+                (lambda: written(model={"type": "BPE"}), "is not a tokenizer.json of a BPE"),
                 (lambda: written(added_tokens=stripped), "the added token"),
                 (lambda: written(model=dict(model, vocab=dict(model["vocab"], a=-1))),
                  "/model/vocab/a: is -1"),
@@ -220,11 +220,11 @@ class TokenizerJson(FolderTest):
                  "is not supported"),  # each step would make blanks four times as many
                 (lambda: written(pre_tokenizer={"type": "Split", "pattern": {"Regex": "\\C"},
                                                 "behavior": "Isolated", "invert": False}),
-                 "is no regular expression"),
+                 "is not a regular expression"),
                 (lambda: written(model=dict(model, merges="q zzz")), "/model/merges is not a list"),
                 (lambda: written(added_tokens=sound["added_tokens"] + [
                     {"id": 9 + i, "content": f"<a long name, number {i}>"} for i in range(9000)]),
-                 '..." is no regular expression'),
+                 '..." is not a regular expression'),
                 (lambda: self.write("bad.json", "{"), "bad.json"),
                 (lambda: empty, "has neither tokenizer.json nor vocab.json")]:
             with self.subTest(message):

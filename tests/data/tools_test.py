@@ -224,7 +224,7 @@ class Split(FolderTest):
         write_tar(self.path("b.tar"), [("x.jpg", picture(3)), ("x.cls", b"1")])
         text = data("split", "--check", self.path("a.tar"), self.path("b.tar"), code=65)
         self.assertIn(f"{self.path('b.tar')}: x is also {self.path('a.tar')}: 3\n", text)
-        self.assertIn("one PATH is one part", data("split", "--check", self.path("a.tar"), code=2))
+        self.assertIn("needs two parts or more to compare", data("split", "--check", self.path("a.tar"), code=2))
         self.assertIn("scaletrain data split: PATH is required\n  scaletrain data split --help lists",
                       data("split", "--check", code=2))
 

@@ -128,7 +128,7 @@ class BestTest(support.RunTestCase):
         result = self.run_scaletrain(
             "resume", self.folder / "recipe/checkpoints/step-00000008", "--set",
             f"output={self.folder / 'other'}")
-        self.assertIn("the best is chosen anew", result.stderr)
+        self.assertIn("the choice starts again", result.stderr)
         self.assertEqual(12, self.state("other", "best")["best_step"])
         self.assertIn("test top-1", result.stderr)
 

@@ -23,8 +23,8 @@ FAULTS = [
 # What fails alone beside the checkpoint's folder: its name, the call, and what is said when it fails
 # for good (None: then the run ends). The short form has the first row of each name.
 BESIDE = [
-    ("unlink", "unlink", errno.EBUSY, ".removed.tmp", "EBUSY.*; it stays, and is removed"),
-    ("unlink", "unlink", errno.EPERM, ".removed.tmp", "EPERM.*; it stays, and is removed"),
+    ("unlink", "unlink", errno.EBUSY, ".removed.tmp", "EBUSY.*; it is kept, and removed"),
+    ("unlink", "unlink", errno.EPERM, ".removed.tmp", "EPERM.*; it is kept, and removed"),
     ("rename", "rename", errno.EIO, ".latest.tmp", "EIO.*; latest and best may name older checkpoints"),
     ("symlink", "symlink", errno.EOPNOTSUPP, "latest",
      "EOPNOTSUPP.*; .* are files that hold the name"),

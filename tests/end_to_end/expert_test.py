@@ -126,7 +126,7 @@ class ExpertTest(text_test.TextTestCase):
         said = self.launch("moved", (4, {"expert": 2, "shard": 2}), "--resume",
                            self.folder / "single" / "checkpoints" / f"step-{STEPS // 2:08}",
                            "--allow", "parallel", "--allow", "batch", **rare)
-        self.assertNotIn("the first one's state", said)
+        self.assertNotIn("the optimizer state of the first one", said)
         self.assert_same_course("moved", "single", first=STEPS // 2 + 1)
 
     def test_with_one_of_its_ranks_a_replica_that_shares_experts_is_lost(self):

@@ -146,7 +146,7 @@ class LayoutTest(support.RunTestCase):
         flags = ("bench", "exposed", recipe, "--nproc", 2, "--steps", 1)
         self.run_scaletrain(*flags)
         refused = self.run_scaletrain(*flags, "--rank", 1, expect=2)
-        self.assertIn("only the stage before knows", refused.stderr)
+        self.assertIn("known only to the stage before", refused.stderr)
 
 
 if __name__ == "__main__":

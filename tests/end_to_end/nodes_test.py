@@ -84,7 +84,7 @@ class Start(NodesTestCase):
         first = self.shell(0, "exit 0", flags=["--rdzv-id", "mine"])
         mine = ["--rdzv-id", "mine"]
         strangers = [
-            (dict(flags=["--rdzv-id", "other"]), "is that of job \"mine\""),
+            (dict(flags=["--rdzv-id", "other"]), "belongs to job \"mine\""),
             (dict(flags=mine, env={"SCALETRAIN_JOB_TOKEN": "x"}), "has another token for job"),
             (dict(flags=mine, nodes=3), "it was started with --nnodes 3, and the job with 2"),
             (dict(flags=mine, nproc=3), "it was started with 3 workers a node, and the job with 1"),

@@ -40,7 +40,7 @@ class SavesTest(support.RunTestCase):
         support.wait_until(lambda: support.records(run, "train")[-1]["step"] > saved["step"] + 20,
                            "the steps behind it")
         err = self.run_scaletrain("checkpoint", "prune", run, expect=2).stderr
-        self.assertIn("the run is going on", err)
+        self.assertIn("the run is still running", err)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
         self.assertEqual(75, process.returncode, err)

@@ -201,7 +201,7 @@ class ShardedTest(support.RunTestCase):
                       "  start 2 or 4 ranks, or change one of these", err)
         ranks, path = self.write("narrow", (2, {"shard": 2, "types": {"parameters": "bf16"}}))
         err = self.run_scaletrain("recipe", "check", path, expect=2).stderr
-        self.assertIn("take other weights", err)
+        self.assertIn("need weights of another dtype", err)
         ranks, path = self.write("whole", (2, {"shard": 2, "shard_level": "gradients"}),
                                  offload={"parameters": True})
         err = self.run_scaletrain("recipe", "check", path, expect=2).stderr

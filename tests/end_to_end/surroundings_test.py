@@ -186,7 +186,7 @@ class SurroundingsTest(support.RunTestCase):
     def test_memory_that_is_not_there_is_71_and_descriptors_are_named(self):
         hungry = {"name": "mlp", "num_classes": 10, "hidden": 60000, "layers": 2}
         for limit, status, text, changes in (
-                ("-v 6000000", 71, "make /batch/per_device smaller", {"model": hungry}),
+                ("-v 6000000", 71, "lower /batch/per_device", {"model": hungry}),
                 ("-n 63", 71, "open files: at most 63 are allowed", {}), ("-n 64", 0, "", {}),
                 ("-Sn 20", 0, "", {})):  # may be raised
             path = self.recipe("run" + limit.replace(" ", ""), steps=2, **changes)

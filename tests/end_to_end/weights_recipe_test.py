@@ -253,8 +253,8 @@ class WeightsRecipeTest(support.RunTestCase):
         card = run / "cards/train.json"
         card.write_text(json.dumps({**json.loads(card.read_text()), "tokenizer": own}))
         done = self.run_scaletrain("generate", run, "--tokenizer", asked, expect=2)
-        return done.stderr, {"tokenizer": f"is bytes, and the run's tokens are those of {own}",
-                             "vocabulary": "has 300 tokens, and the model 257"}[row]
+        return done.stderr, {"tokenizer": f"is bytes, and the run's tokenizer is {own}",
+                             "vocabulary": "has 300 tokens, and the model has 257"}[row]
 
     def test_every_cell_has_an_outcome(self):
         find = {"fresh run": self.fresh_run, "resume": self.resume,

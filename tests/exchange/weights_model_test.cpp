@@ -80,8 +80,8 @@ TEST_CASE("rotary positions that are stretched are compared in full") {
       fmt::format(R"({}, "rope_scaling": {{"type": "linear", "factor": 2}})", kLlama);
   CHECK(of_config(linear) ==
         R"(is of a model with rope_scaling "linear", not "none"; rope_factor 2.0, not 1.0)"
-        "\n  set /model/rope_scaling to \"linear\", /model/rope_factor to 2.0; where it is to "
-        R"(differ, "allow_other": ["rope_scaling", "rope_factor"] in /model/weights)");
+        "\n  set /model/rope_scaling to \"linear\", /model/rope_factor to 2.0; to keep the "
+        R"(difference, add "allow_other": ["rope_scaling", "rope_factor"] in /model/weights)");
   CHECK(of_config(linear, llama(R"(, "rope_scaling": "linear", "rope_factor": 2)")).empty());
   CHECK(of_config(kLlama, llama(R"(, "rope_scaling": "linear")"))
             .starts_with(R"(is of a model with rope_scaling "none", not "linear")"));

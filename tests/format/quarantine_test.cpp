@@ -88,7 +88,7 @@ TEST_CASE("an entry is left out by itself, or with its shard") {
 
 TEST_CASE("a damaged list is refused, never taken for an empty one") {
   CHECK(refused("[]").starts_with("q.json: is not a JSON object"));
-  CHECK(refused("{\"version\": 2}") == "q.json: is of this program reads version 2\n  version 1");
+  CHECK(refused("{\"version\": 2}") == "q.json: is of version 2\n  this program reads version 1");
   CHECK(refused("{\"version\": 1, \"shards\": []}").starts_with("q.json: /samples: is missing"));
   CHECK(refused("{\"version\": 1, \"shards\": {}, \"samples\": []}") ==
         "q.json: /shards: is not an array\n"

@@ -73,7 +73,7 @@ class Kubernetes(RecipeTestCase):
 
     def test_a_run_that_would_be_lost_is_told(self):
         done = self.run_launcher("k8s", self.recipe(), "--image", "i")
-        self.assertIn("the run's folder is on no volume", done.stderr)
+        self.assertIn("the run's folder is not on a volume", done.stderr)
 
     def test_mistakes_are_refused(self):
         recipe = self.recipe()
@@ -90,7 +90,7 @@ class Kubernetes(RecipeTestCase):
             ([recipe, "--env", "=x"], "--env: \"=x\" is not allowed"),
             ([recipe, "--set", "optimiser.lr=1"], "\"optimiser\""),
             ([recipe, "--set", "batch={\"global\":12,\"per_device\":4}", "--nodes", "5"], "5 ranks"),
-            ([child], "extends a file of another folder"),
+            ([child], "extends a file in another folder"),
             ([odd], "cannot be a key of a ConfigMap"),
         ]:
             with self.subTest(words=words):

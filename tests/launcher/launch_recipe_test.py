@@ -134,8 +134,8 @@ class Launching(RecipeTestCase):
                            "storage.give_up_after_s=60", "--hang-timeout", "1m",
                            self.recipe(validate={"every": {"steps": 2}}))
         self.assertEqual([
-            f"warning: {self.folder}/recipe.json:1: /validate: does nothing: there is neither "
-            "data.val nor data.extra to look at",
+            f"warning: {self.folder}/recipe.json:1: /validate: does nothing: there is neither data.val nor "
+            f"data.extra",
             "warning: /storage/give_up_after_s: 60 s have no effect: --hang-timeout ends the run after 60 s "
             "without progress; lower the first or raise the second"],
             done.stderr.splitlines())

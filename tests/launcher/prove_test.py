@@ -82,7 +82,7 @@ class Prove(LaunchTestCase):
         self.assertEqual({"not_applicable"}, {proof["verdict"] for proof in proofs.values()})
         self.assertEqual("dropout is drawn for each micro-batch", proofs["accumulation"]["reason"])
         self.assertEqual("needs 4 ranks, and there are 2: --nproc", proofs["ranks-4"]["reason"])
-        self.assertIn("ranks could share", proofs["context-2"]["reason"])
+        self.assertIn("ranks could divide", proofs["context-2"]["reason"])
 
     def test_sigterm_ends_the_ranks_and_removes_the_runs(self):
         (self.folder / "place").mkdir()

@@ -174,7 +174,7 @@ class Queue(QueueTestCase):
         _, err = self.queue(good, bad, expect=2)
         self.assertIn("/steps", err)
         _, err = self.queue(good, good, expect=2)
-        self.assertIn("every run needs a folder of its own", err)
+        self.assertIn("each run needs its own folder", err)
         _, err = self.queue(expect=2)
         self.assertIn("holds no jobs", err)
         _, err = self.queue(good, "--devices", "7", expect=2)

@@ -180,7 +180,7 @@ class SlurmScript(ScriptTestCase):
                 f"{self.run_folder}: job 5 of this run is {state}\n  wait for it, or end it first: "
                 f"scaletrain slurm cancel {self.run_folder}\n", done.stderr)
         done = self.slurm(recipe, "--submit", expect=2, env=self.slurm_with(error="busy"))
-        self.assertIn("squeue: exit code 1: busy\n  whether the run's job still runs is not known",
+        self.assertIn("squeue: exit code 1: busy\n  the state of the run's job is unknown",
                       done.stderr)
         self.assertEqual([], self.called_with())
         self.assertIn('"5"', record.read_text())

@@ -79,7 +79,7 @@ TEST_CASE("copies that are damaged, cut or not finished are passed over with the
   CHECK(std::distance(fs::directory_iterator(checkpoints), {}) == 1);
   copies.storage.replace(Copies::file("step-00000001/state.json"), "short");
   const test::TemporaryFolder another;
-  CHECK(copies.fetched(another.path).ends_with("its manifest says\nnone"));
+  CHECK(copies.fetched(another.path).ends_with("of its manifest\nnone"));
 }
 
 TEST_CASE("a manifest of another step, or one that a flip has changed, is no checkpoint") {

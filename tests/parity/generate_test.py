@@ -135,7 +135,7 @@ class GenerateTest(support.RunTestCase):
         self.assertIn("--top-p", self.generate(run, "--top-p", 1.5, expect=2))
         pieces = self.folder / "pieces.model"
         pieces.write_bytes(b"model")
-        self.assertIn("pieces.model: is no SentencePiece model",
+        self.assertIn("pieces.model: is not a SentencePiece model",
                       self.generate(run, "--tokenizer", pieces, expect=65))
         broken = self.folder / "broken"
         shutil.copytree(run / "checkpoints/step-00000060", broken)

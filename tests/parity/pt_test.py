@@ -155,7 +155,7 @@ class PtTest(unittest.TestCase):
             self.assertEqual({"part": part, "stripped": stripped, "others": others,
                               "names": sorted(state)}, found)
         path = self.saved({"one": state, "two": {"three": wrapped}})
-        self.assertIn("holds tensors below one, two", self.run_program("part", path, status=65))
+        self.assertIn("has tensors below one, two", self.run_program("part", path, status=65))
         self.assertEqual("two.three", json.loads(self.run_program("part", path, "two.three"))["part"])
         self.assertIn('holds no tensor below "four"',
                       self.run_program("part", path, "four", status=65))

@@ -31,8 +31,7 @@ TEST_CASE("an idle key is named with the place where it was written") {
                      "the best",
               file + ":4: /data/lanes: does nothing in the indexed order",
               "--set validate.every.epochs: /validate: does nothing: there is neither data.val nor "
-              "data.extra to look "
-              "at"});
+              "data.extra"});
 }
 
 TEST_CASE("in a recipe with all defaults written out only keys of --set cause warnings") {

@@ -41,18 +41,18 @@ TEST_CASE("ranks share layers, and the tokens between them where that is asked")
   CHECK(parse_recipe(to_json(cut), "r.json").parallel.sequence);
 }
 
-TEST_CASE("numbers that so many ranks cannot share are reported with those that fit") {
+TEST_CASE("numbers that so many ranks cannot divide are reported with those that fit") {
   CHECK(error_of(text({"parallel.tensor=4"})) ==
-        "--set parallel.tensor: 4 ranks cannot share \"heads\" of the model, which is 6\n"
+        "--set parallel.tensor: 4 ranks cannot divide \"heads\" of the model, which is 6\n"
         "  use one of: 1, 2, 3, 6; or change the model");
   CHECK(error_of(text({"parallel.tensor=2"}, R"(model={"name": "gpt2", "vocab_size": 11,
             "positions": 8, "dim": 10, "heads": 2, "mlp_ratio": 0.5})")) ==
-        "--set parallel.tensor: 2 ranks cannot share \"dim\" times \"mlp_ratio\" of the model, "
+        "--set parallel.tensor: 2 ranks cannot divide \"dim\" times \"mlp_ratio\" of the model, "
         "which is 5\n"
         "  use one of: 1, 5; or change the model");
   CHECK(error_of(text({"parallel.tensor=4"}, R"(model={"name": "llama", "vocab_size": 11,
             "positions": 8, "dim": 32, "heads": 8, "kv_heads": 2})")) ==
-        "--set parallel.tensor: 4 ranks cannot share \"kv_heads\" of the model, which is 2\n"
+        "--set parallel.tensor: 4 ranks cannot divide \"kv_heads\" of the model, which is 2\n"
         "  use one of: 1, 2; or change the model");
   // An automatic width of the MLP and a vocabulary of any size can be cut.
   CHECK(error_of(text({"parallel.tensor=2"}, R"(model={"name": "llama", "vocab_size": 11,
@@ -75,7 +75,7 @@ TEST_CASE("what looks at whole tensors does not go with parts of them") {
         "--set optimizer: /optimizer/name: lamb needs full tensors, and each of \"tensor\": 2 "
         "ranks has slices\n"
         "  use \"tensor\": 1, or an element-wise alternative");
-  CHECK(error("clip.adaptive=0.1").find("--set clip.adaptive: it looks at whole tensors") !=
+  CHECK(error("clip.adaptive=0.1").find("--set clip.adaptive: it needs full tensors") !=
         std::string::npos);
   CHECK(error("optimizer.centralize_gradients=true").find("centralize_gradients") !=
         std::string::npos);

@@ -131,7 +131,7 @@ TEST_CASE("a server that is not there is asked again, then given up") {
   { url = HttpServer(sound).url(); }
   const std::string text = thrown_by([&] { make_http_storage(caller)->open(url + "/a.tar"); });
   CHECK(text.starts_with("74 " + url + "/a.tar: bytes 0-0 at " + url +
-                         ": Couldn't connect to server; given up after "));
+                         ": Couldn't connect to server; failed after "));
 }
 
 TEST_CASE("a stalled transfer ends, and is tried again") {

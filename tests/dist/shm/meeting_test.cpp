@@ -103,7 +103,7 @@ TEST_CASE(
         CHECK(text.starts_with(R"(/dist/cpu: "shm" needs memory that all ranks share: rank 0: )"));
         CHECK(results[rank].status == 2);
       } else if (asked == CpuExchange::kAuto && rank == 0) {
-        CHECK(text.starts_with("gloo: warning: ranks of one host exchange over the network"));
+        CHECK(text.starts_with("gloo: warning: ranks of one host communicate over the network"));
       } else {
         CHECK(text == "gloo: ");
       }

@@ -149,7 +149,7 @@ TEST_CASE("a table of another form is refused where it is wrong") {
   CHECK(refused_text("{\"m\":[]}") == "M: /tensors/m: is not an object" + damaged);
   CHECK(refused_text(table("1")) == "M: /tensors/m/w: is not an object" + damaged);
   CHECK(refused_text(table(R"({"dtype":"F32","shape":[6],"pieces":{}})")) ==
-        std::string("M: /tensors/m/w/pieces: is no list") + kPieceRemedy);
+        std::string("M: /tensors/m/w/pieces: is not a list") + kPieceRemedy);
   CHECK(refused_text(table(R"({"dtype":"F32","shape":[6],"pieces":[],"more":1})")) ==
         "M: /tensors/m/w/more: is not a key of this format" + damaged);
   for (const char* const wrong : {"[-1]", "[0.5]", "[18446744073709551615]", "0", "[\"0\"]"}) {

@@ -61,7 +61,7 @@ TEST_CASE("a .bin that is cut or of another version is reported with the byte") 
         "a.bin: byte 20: ends inside a token\n"
         "  a token is 4 bytes: the file is truncated, or of another type");
   CHECK(error_of_file("a.bin", llmc(20240520, 2, 7) + std::string(14, 'x')) ==
-        "a.bin: byte 4: this program reads version 2 of the header\n  version 1");
+        "a.bin: byte 4: version 2 of the header\n  this program reads version 1");
   CHECK(error_of_file("a.bin", llmc(20240520, 1, 7) + std::string(12, 'x')) ==
         "a.bin: byte 8: the header says 7 tokens, 14 bytes, and 12 follow it\n"
         "  the file is truncated, or was changed: write it again");

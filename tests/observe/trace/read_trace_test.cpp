@@ -40,7 +40,7 @@ TEST_CASE("a file that is no trace is named") {
       trace_text(text);
       FAIL("was read");
     } catch (const core::DataError& error) {
-      CHECK(std::string(error.what()).starts_with("t.json: is no trace"));
+      CHECK(std::string(error.what()).starts_with("t.json: is not a trace"));
     }
   }
 }

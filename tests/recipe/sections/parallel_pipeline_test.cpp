@@ -177,7 +177,7 @@ TEST_CASE("what a pipeline cannot have is refused") {
         "recompute frees them\n  leave it out, or use \"schedule\": \"1f1b\"");
   CHECK(error_of(minimal_recipe(),
                  {"parallel.pipeline=2", "batch.accumulate=2", "checkpoint.writers=rank_0"})
-            .find(R"(has only its part of the model, of "pipeline": 2)") != std::string::npos);
+            .find(R"(has only a part of the model with "pipeline": 2)") != std::string::npos);
   for (const char* const level : {"optimizer", "gradients", "parameters"}) {
     CHECK(error_of(minimal_recipe(), {"parallel.pipeline=2", "parallel.shard=2",
                                       std::string("parallel.shard_level=") + level,

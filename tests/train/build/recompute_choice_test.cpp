@@ -98,7 +98,7 @@ TEST_CASE("a checkpoint's choice is taken where the budget is the same and the u
   CHECK(chosen(999, {second}) == "1000 ");
 }
 
-TEST_CASE("rank 0 says which units run again, and what cannot be kept to") {
+TEST_CASE("rank 0 says which units are recomputed, and what cannot be kept to") {
   const testing::TinyRun tiny;
   const auto log_of = [&](std::int64_t megabytes) {
     return testing::logged_apart(
@@ -111,7 +111,7 @@ TEST_CASE("rank 0 says which units run again, and what cannot be kept to") {
   CHECK(none.find("warning") == std::string::npos);
   const std::string all = log_of(1);
   CAPTURE(all);
-  CHECK(all.find(" units run again, ") != std::string::npos);
+  CHECK(all.find(" units are recomputed, ") != std::string::npos);
   CHECK(all.ends_with(
       "warning: /recompute/budget_mb: 1 is too small for this recipe; lower /batch/per_device\n"));
   const auto results = testing::run_ranks({.world_size = 2}, [&](const core::WorkerEnv& env) {

@@ -72,7 +72,7 @@ TEST_CASE("every optimizer goes with ranks that have parts of tensors") {
       {"parallel.shard=2",
        R"(optimizer={"name": "schedule_free_adamw", "lr": 0.1, "centralize_gradients": true})"}));
   CHECK(error_of(minimal_recipe(), {"parallel.shard=2", "checkpoint.writers=rank_0"})
-            .find("rank 0 has only its part of the model") != std::string::npos);
+            .find("rank 0 has only a part of the model") != std::string::npos);
   for (const std::string name : {"adamw", "sgd", "lion", "nadam", "schedule_free_adamw"}) {
     CHECK_NOTHROW(
         parse_recipe(minimal_recipe(), "r.json",
@@ -87,9 +87,10 @@ TEST_CASE("weights are gathered as bf16 where parts are gathered, for layers tha
     return error.substr(std::min(error.size(), error.find("parallel.types")));
   };
   CHECK(error_with({"precision=bf16"}) == "");
-  CHECK(error_with({"precision=fp32"}) ==
-        "parallel.types.parameters: layers of \"precision\": \"fp32\" take other weights\n"
-        "  use \"precision\": \"bf16\", or \"fp32\"");
+  CHECK(
+      error_with({"precision=fp32"}) ==
+      "parallel.types.parameters: layers of \"precision\": \"fp32\" need weights of another dtype\n"
+      "  use \"precision\": \"bf16\", or \"fp32\"");
   CHECK(error_with({"precision=bf16", "parallel.shard_level=gradients"}) ==
         "parallel.types.parameters: \"shard_level\": \"gradients\" gathers the weights themselves, "
         "not a copy\n"
