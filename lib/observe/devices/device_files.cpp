@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kAttempt = "attempt_", kPrefix = "devices_", kSuffix = ".jsonl";
-constexpr std::streamoff kTailBytes = 1 << 20;  // longer than any line
+constexpr std::streamoff kTailBytes = 64 << 10;  // longer than any line
 
 // Returns N of "PREFIXNSUFFIX".
 std::optional<int> number_between(std::string_view name, std::string_view prefix,
@@ -43,6 +43,13 @@ std::optional<DeviceSample> sample_of_line(const std::string& line) {
 }
 
 std::string line_of(const DeviceSample& sample) { return core::json_text(to_json(sample)); }
+
+// Workers' logs are in the same folder, which may not exist yet. An error shows in the first write.
+fs::path with_folder(fs::path file) {
+  std::error_code ignored;
+  fs::create_directories(file.parent_path(), ignored);
+  return file;
+}
 
 }  // namespace
 
@@ -118,7 +125,8 @@ struct DeviceLog::Parts {
 };
 
 DeviceLog::DeviceLog(fs::path file, std::size_t most)
-    : parts_(new Parts{.file = std::move(file), .most = std::max<std::size_t>(most, 2)}) {}
+    : parts_(new Parts{.file = with_folder(std::move(file)),
+                       .most = std::max<std::size_t>(most, 2)}) {}
 
 DeviceLog::~DeviceLog() = default;
 DeviceLog::DeviceLog(DeviceLog&&) noexcept = default;

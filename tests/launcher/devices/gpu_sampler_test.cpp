@@ -50,7 +50,7 @@ TEST_CASE("a GPU has the driver's values, and totals that begin at 0") {
   driver.set(same +
              "0 energy_mj 5000\n0 ecc_corrected 7\n0 ecc_uncorrected 1\n"
              "0 field38 4\n0 field45 1\n0 field138 100\n0 field139 10\n");
-  GpuSampler sampler({kGpus[0]});
+  GpuSampler sampler(std::vector<Gpu>{kGpus[0]});
   CHECK(sampler.why_not().empty());
   observe::GpuSample gpu = sampler.sample(0).at(0);
   CHECK(gpu.name == "H200");
@@ -125,7 +125,7 @@ TEST_CASE("each throttle reason under load has a name") {
 }
 
 TEST_CASE("without GPUs nothing is missing, and a driver that refuses is named") {
-  CHECK(GpuSampler({}).why_not().empty());
+  CHECK(GpuSampler(std::vector<Gpu>{}).why_not().empty());
   const FakeDriver driver;
   setenv("FAKE_NVML_REFUSES", "1", 1);
   CHECK(GpuSampler(kGpus).why_not() == "NVML does not answer, error 9");

@@ -58,7 +58,7 @@ TEST_CASE("energy is not available, and never 0, if RAPL is absent or cannot be 
   std::filesystem::create_directory(counter);  // root can read any file
   rapl.read();
   CHECK_FALSE(rapl.cpu_j().has_value());
-  CHECK(rapl.why_not() == "RAPL cannot be read: Is a directory");
+  CHECK(rapl.why_not() == "RAPL cannot be read: Is a directory (EISDIR)");
 }
 
 }  // namespace

@@ -46,7 +46,6 @@ TEST_CASE("the files of a run are found by attempt and node, and the newest samp
   const test::TemporaryFolder folder;
   for (const auto& [attempt, node] : {std::pair(0, 0), {1, 10}, {1, 2}}) {
     const fs::path logs = folder.path / "logs" / ("attempt_" + std::to_string(attempt));
-    fs::create_directories(logs);
     DeviceLog log(device_file(logs, node));
     for (int second = 0; second < 3; ++second) {
       DeviceSample sample = sample_at(second);

@@ -24,11 +24,11 @@ TEST_CASE("the carbon intensity is g_per_kwh or that of the region, and there is
 
 TEST_CASE("an intensity and a region exclude each other, and rates are not negative") {
   CHECK(error_of(minimal_recipe(), {R"(cost={"g_per_kwh": 40, "region": "FR"})"}) ==
-        "--set cost: \"g_per_kwh\" and \"region\" exclude each other\n"
-        "  leave one of them out");
+        "--set cost: /cost/region: excludes \"g_per_kwh\"\n"
+        "  use one of: \"g_per_kwh\", \"region\"; null removes an inherited key");
   CHECK(error_of(minimal_recipe(), {"cost.price=-1"}) ==
         "--set cost.price: -1 is out of range\n"
-        "  use a number from 0 to 1e+09");
+        "  use a number from 0 to 1000000000");
 }
 
 TEST_CASE("each region has a name of its own, a figure and a year") {
