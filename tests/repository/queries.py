@@ -75,7 +75,7 @@ QUERIES = {
     "killed by signal 9": "troubleshooting", "segmentation fault": "troubleshooting",
     "connection refused": "several-nodes", "firewall": "several-nodes", "NVLink": "several-nodes",
     "elastic nnodes": "several-nodes", "DeepSpeed": "several-gpus", "FSDP2 hybrid shard": "several-gpus",
-    "offload to NVMe": "several-gpus", "8-bit optimizer": "training-options", "flops utilization MFU": "plan-a-run",
+    "offload to NVMe": "several-gpus", "8-bit optimizer": "training-options", "flops utilization MFU": "monitoring",
     "GPU price": "plan-a-run", "A100 H100": "plan-a-run", "batch size finder": "training-options",
     "data loader slow": "troubleshooting", "perfetto chrome trace": "monitoring",
     "tensorboard images histograms": "trackers", "email on failure": "trackers", "pager alert": "trackers",
