@@ -105,7 +105,7 @@ std::string trained(const std::vector<std::string>& changes, bool is_blocked = f
       end = "a storage error";
     }
     core::set_warning_listener({});
-    const bool goes_on = warnings.find("training goes on without") != std::string::npos;
+    const bool goes_on = warnings.find("training continues without") != std::string::npos;
     return fmt::format("{}{}; {}", end, goes_on ? ", warned" : "",
                        is_blocked ? "" : steps_in(recipe.output));
   });
