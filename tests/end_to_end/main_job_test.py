@@ -15,7 +15,7 @@ class MainJobTest(support.RunTestCase):
         run = self.folder / "digits"
         command = ["scripts/quickstart.sh"]
         # Half of the epochs, unless in the long form: 194 of the 197 test images were right then.
-        epochs, least = (10, 0.98) if support.LONG else (5, 0.97)
+        epochs, least = (10, 0.98) if support.LONG else (5, 0.95)
         start = time.time()
         result = subprocess.run([*command, "--set", f"output={run}", "--set", f"epochs={epochs}"], cwd=support.ROOT, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
