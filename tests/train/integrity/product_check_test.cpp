@@ -113,25 +113,26 @@ TEST_CASE("an element that is wrong by more than the tolerance is found") {
 
 TEST_CASE("in turn each step checks one layer, and a wrong product is named with step and layer") {
   at::manual_seed(4);
-  ::setenv("SCALETRAIN_FAULT",
-           "flip-bit:rank=0@step=2:where=products:bit=30:index=6;"  // layer 0, element 3
-           "flip-bit:rank=0@step=3:where=products:bit=30:index=7;"  // layer 1, which is checked
-           "flip-bit:rank=0@step=5:where=products:bit=30:index=6",
-           1);
   const at::Tensor input = at::randn({3, 6});
   for (const bool every : {false, true}) {
     CAPTURE(every);
-    TwoLayers plain;
-    const at::Tensor expected = plain.run(input);
-    ProductCheck check(plain, every, 1, 0);
+    const auto model = std::make_shared<TwoLayers>();
+    const at::Tensor expected = model->run(input);
+    ::setenv("SCALETRAIN_FAULT",
+             "flip-bit:rank=0@step=2:where=products:bit=30:index=6;"  // layer 0, element 3
+             "flip-bit:rank=0@step=3:where=products:bit=30:index=7;"  // layer 1, which is checked
+             "flip-bit:rank=0@step=5:where=products:bit=30:index=6",
+             1);
+    ProductCheck check(*model, every, 1, 0);
+    ::unsetenv("SCALETRAIN_FAULT");
     REQUIRE(check.layers() == 2);
     std::string found;
     for (std::int64_t step = 1; step <= 5; ++step) {
       {
         const at::NoGradGuard evaluation;
-        plain.run(input);
+        model->run(input);
       }
-      const at::Tensor output = plain.run(input);
+      const at::Tensor output = model->run(input);
       if (step == 1) CHECK(at::equal(output, expected));
       check.begin(step + 1);
       if (const auto wrong = check.take()) {
@@ -143,7 +144,6 @@ TEST_CASE("in turn each step checks one layer, and a wrong product is named with
     CHECK(found == (every ? "2 first, 3 second, 5 first, " : "2 first, 3 second, "));
     CHECK_FALSE(check.take());
   }
-  ::unsetenv("SCALETRAIN_FAULT");
 }
 
 }  // namespace scaletrain::train

@@ -104,13 +104,13 @@ class Runs {
 
 std::string end() { return fmt::format("code 0 after step {}", kSteps); }
 
-std::string flip(int rank, int step, const char* where, int bit, int index = 3) {
+std::string flip(int rank, int step, const std::string& where, int bit, int index = 3) {
   return fmt::format("flip-bit:rank={}@step={}:where={}:bit={}:index={}", rank, step, where, bit,
                      index);
 }
 
 struct Layout {
-  const char* name;
+  std::string name;
   int ranks;
   Changes changes;
   std::vector<int> wrong;  // ranks that a majority names after a flip on rank 1
@@ -119,7 +119,6 @@ struct Layout {
 std::vector<Layout> layouts() {
   return {{"data parallel, 2 ranks", 2, {}, {}},
           {"data parallel, 4 ranks", 4, {}, {1}},
-          {"BatchNorm", 2, {R"(model={"name": "resnet18", "num_classes": 3})"}, {}},
           {"two replicas of FSDP", 4, {R"(parallel={"shard": 2, "replica": 2})"}, {}}};
 }
 
@@ -151,14 +150,14 @@ TEST_CASE("replicas that no bit flip has hit are equal, and comparing them chang
 
 TEST_CASE("a flipped bit is found within the interval, and the run ends with the clean bits") {
   struct Kind {
-    const char* where;
+    std::string where;
     int bit;
   };
   for (const Layout& layout : layouts()) {
     const Runs runs;
     REQUIRE(runs.run("clean", {.ranks = layout.ranks, .changes = layout.changes}) == end());
     for (const auto& [where, bit] :
-         std::vector<Kind>{{"weights", 30}, {"weights", 20}, {"moments", 29}, {"gradients", 27}}) {
+         std::vector<Kind>{{"weights", 30}, {"weights", 20}, {"moments", 29}, {"gradients", 30}}) {
       CAPTURE(layout.name);
       CAPTURE(where);
       CAPTURE(bit);
@@ -184,6 +183,23 @@ TEST_CASE("a flipped bit is found within the interval, and the run ends with the
       CHECK(format::render_state(state) == format::render_state(clean));
     }
   }
+}
+
+TEST_CASE("a run that goes back restores each rank's BatchNorm statistics") {
+  const Runs runs;
+  const Changes changes{R"(model={"name": "resnet18", "num_classes": 3})", "steps=4",
+                        R"(batch={"global": 4, "per_device": 2})",
+                        R"(checkpoint={"every": {"steps": 2}, "keep_last": 20})"};
+  for (const bool is_hit : {false, true}) {
+    const std::string name = is_hit ? "hit" : "clean";
+    REQUIRE(runs.run(name, {.changes = changes,
+                            .faults = is_hit ? flip(1, 3, "weights", 30) : "",
+                            .integrity = R"(integrity={"every": 1, "action": "restore"})"}) ==
+            "code 0 after step 4");
+    CHECK(runs.events(name, "went_back").size() == (is_hit ? 1 : 0));
+  }
+  const bool is_same = runs.tensors("hit", 4) == runs.tensors("clean", 4);
+  CHECK(is_same);
 }
 
 TEST_CASE("stop ends the run with exit code 65, the tensor, its element, the values and the rank") {
@@ -268,7 +284,7 @@ TEST_CASE("where no rank has a replica the run says so and trains") {
   const Runs runs;
   for (const auto& [name, changes] :
        std::map<std::string, Changes>{{"sharded", {R"(parallel={"shard": 2})"}},
-                                      {"local", {"sync=periodic", "sync.steps=3"}}}) {
+                                      {"local", {"sync=periodic", "sync.steps=3", "ema=null"}}}) {
     CAPTURE(name);
     REQUIRE(runs.run(name, {.changes = changes, .integrity = R"(integrity={"every": 4})"}) ==
             end());
