@@ -52,7 +52,7 @@ class CommandLine(LaunchTestCase):
                          "show, schema, reference, models, new, lint\n"),
             (["data", "list", "set"],
              "scaletrain data: there is no command \"list\"\n  use one of: pack, index, check, ls, get, "
-             "stats, split, dedup, import, tokenize, card, synth, bench, mirror, fetch-run; here it is ls\n"),
+             "stats, split, dedup, import, tokenize, card, synth, bench, mirror, fetch-run, advise; here it is ls\n"),
             (["data", "check", "--fix", "set"],
              "scaletrain data check: there is no flag --fix\n  scaletrain data check --help lists the "
              "flags; here it is --repair\n"),

@@ -35,14 +35,15 @@ TypePtr describe(std::optional<Cost>& value) {
   return optional(value, [](Cost& inner) {
     auto keys = std::make_unique<Object>();
     keys->add("price", rate(inner.price),
-              "Price of a device and hour, in any currency, as plan's --price. For example 2.5.")
-        .add(
-            "kwh_price", rate(inner.kwh_price),
-            "Price of a kWh, in the same currency, as plan's --kwh-price. For example 0.25. Counts "
-            "measured energy only.")
+              "Price of one device for one hour, in any currency, as `scaletrain plan --price`. "
+              "Default: none. For example 2.5.")
+        .add("kwh_price", rate(inner.kwh_price),
+             "Price of one kWh, in the same currency, as `scaletrain plan --kwh-price`. Only "
+             "measured energy counts. Default: none. For example 0.25.")
         .add("g_per_kwh", rate(inner.g_per_kwh),
-             "Carbon intensity of the electricity in grams of CO2 equivalents per kWh, for example "
-             "380. Your provider's figure is better than a region's mean.")
+             "Carbon intensity of the electricity, in grams of CO2 equivalents per kWh. Your "
+             "provider's figure is better than the mean of a region. Default: none. For example "
+             "380.")
         .add("region", choice(inner.region, region_names()),
              fmt::format("Region whose mean carbon intensity is used instead of g_per_kwh. Source: "
                          "{}.",

@@ -73,8 +73,8 @@ TypePtr describe(Log& value) {
                       return duration(interval, {Duration::Unit::kSteps, Duration::Unit::kEpochs});
                     }),
            "Interval at which histograms of weights and gradients are written to "
-           "OUTPUT/histograms.jsonl, and norms and update-to-weight ratios of the model's units to "
-           "metrics.jsonl, for example {\"steps\": 100}. Default: none.")
+           "OUTPUT/histograms.jsonl. Norms and update-to-weight ratios of the model's units go to "
+           "metrics.jsonl. For example {\"steps\": 100}. Default: none.")
       .add("webhook", text(value.webhook, "a URL, or env:NAME"),
            "URL to which each event of the run is posted as JSON. For example "
            "\"env:SLACK_WEBHOOK_URL\", the URL in that environment variable. Default: none.")
