@@ -68,7 +68,7 @@ class TensorTest(text_test.TextTestCase):
 
     def test_unsupported_tensor_layouts_are_refused_before_the_start(self):
         said = self.launch("heads", 3, expect=2, parallel={"tensor": 3})
-        self.assertIn('3 ranks cannot share "heads" of the model, which is 4', said)
+        self.assertIn('3 ranks cannot divide "heads" of the model, which is 4', said)
         self.assertIn("use one of: 1, 2, 4", said)
         said = self.launch("ranks", 3, expect=2, parallel={"tensor": 2})
         self.assertIn("3 ranks are not a multiple of 2 = tensor 2", said)

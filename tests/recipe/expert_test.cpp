@@ -69,7 +69,7 @@ TEST_CASE("the other axes of a mesh go with it") {
             {R"(parallel={"expert": 2, "tensor": 2, "sequence": true})"})) == "no error");
   CHECK(experts_error(experts_changes({R"(parallel={"expert": 2, "context": 2})"})) == "no error");
   CHECK(experts_error(experts_changes({R"(parallel={"expert": 2, "tensor": 3})"}))
-            .find(R"(3 ranks cannot share "heads" of the model)") != std::string::npos);
+            .find(R"(3 ranks cannot divide "heads" of the model)") != std::string::npos);
 }
 
 TEST_CASE("rarer and cheaper exchanges go with it, but for those that each rank has a part of") {
@@ -82,8 +82,8 @@ TEST_CASE("rarer and cheaper exchanges go with it, but for those that each rank 
   }
   for (const std::string name : {"int8", "onebit", "powersgd"}) {
     CHECK(error("compress=" + name) ==
-          "--set compress: " + name +
-              "the error feedback of  would differ among the ranks of "
+          "--set compress: the error feedback of " + name +
+              " would differ among the ranks of "
               "\"expert\": 2 for replicated parameters\n  use bf16 or fp16");
   }
   CHECK(error("sync=async") == "no error");

@@ -82,7 +82,7 @@ TEST_CASE("what compresses elements by themselves goes with each axis, other thi
         "ranges of their elements\n  use bf16, fp16, int8 or onebit");
   CHECK(error_of(minimal_recipe(), {"compress=onebit", "parallel.pipeline=2", "parallel.shard=2",
                                     "batch.accumulate=2"}) ==
-        "the error feedback of --set compress: onebit would differ among the stages of "
+        "--set compress: the error feedback of onebit would differ among the stages of "
         "\"pipeline\": 2 for a tied tensor, with \"shard\"\n"
         "  use bf16 or fp16");
   CHECK(error_of(minimal_recipe(),
