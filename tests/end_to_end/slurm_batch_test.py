@@ -172,9 +172,11 @@ class SlurmBatch(slurm_support.ClusterTestCase):
         self.shell(cancel)
         self.wait_for_state(job, "CANCELLED")
         self.recipe(steps=5)
-        self.cancel_at_the_end(self.shell(DOCS_ARRAY))
+        array = self.shell(DOCS_ARRAY)
+        self.cancel_at_the_end(array)
         for number in range(3):
             wait_until(lambda: (self.folder / f"runs/seed-{number}/finished.json").exists(), "a run")
+            self.wait_for_state(f"{array}_{number}", "COMPLETED")  # a launcher writes after that file
 
     def test_the_scripts_in_the_repository(self):
         for name, flags, words in (("launch", "", "--nproc 1"), ("worker", "--ntasks-per-node=2", "")):
