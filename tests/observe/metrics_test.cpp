@@ -70,7 +70,9 @@ TEST_CASE("a train record is one line with every field of metrics.md, in its ord
         R"("order_digest":"00000000000000ab","skipped_samples":3,"time":1700000000.25})");
 }
 
-TEST_CASE("a ledger record has each row, and for several ranks their mean and how far the slowest is behind") {
+TEST_CASE(
+    "a ledger record has each row, and for several ranks their mean and how far the slowest is "
+    "behind") {
   LedgerRecord record{.attempt = 1, .step = 20, .seconds = {0.5, 1, 0, 2, 4, 0.25, 1, 0, 0, 0.125}};
   const std::string rows =
       R"("seconds":{"start_up":0.5,"data_wait":1.0,"host_to_device":0.0,"forward":2.0,)"

@@ -34,7 +34,8 @@ TEST_CASE("events are encoded as event.proto says") {
 TEST_CASE("an image has the size in the header of its PNG") {
   using std::string_literals::operator""s;
   const std::string png = "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\1\2\0\0\0\5"s;  // 258 x 5
-  const std::string event = image_event({.name = "train/batch", .file = "", .step = 3, .captions = {}}, png);
+  const std::string event =
+      image_event({.name = "train/batch", .file = "", .step = 3, .captions = {}}, png);
   const std::string image = "\x08\x05\x10\x82\x02\x18\x03\x22\x18"s + png;
   CHECK(event.ends_with("\x0a\x0btrain/batch\x22"s + static_cast<char>(image.size()) + image));
 }

@@ -163,7 +163,8 @@ void declare_target(CLI::App& command, PlanTarget& target) {
       .add_option("--price", target.price,
                   "Price of a device and hour, in any currency. Default: cost.price.")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--kwh-price", target.price_of_kwh, "Price of a kWh. Default: cost.kwh_price.")
+  command
+      .add_option("--kwh-price", target.price_of_kwh, "Price of a kWh. Default: cost.kwh_price.")
       ->check(CLI::NonNegativeNumber);
 }
 

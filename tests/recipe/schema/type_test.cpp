@@ -40,7 +40,8 @@ TEST_CASE("one name or several are chosen from values") {
 
 TEST_CASE("names and texts are read from one text or a list of texts, and from nothing else") {
   const auto read = [](Type& type, const std::string& json) {
-    const auto source = std::make_shared<const SourceText>(SourceText{.name = "r.json", .pointer = ""});
+    const auto source =
+        std::make_shared<const SourceText>(SourceText{.name = "r.json", .pointer = ""});
     Problems problems;
     type.read(parse_json_text(json, source), "/key", problems);
     std::string error;
