@@ -132,7 +132,7 @@ class WeightsRecipeTest(support.RunTestCase):
                 "/model/num_classes: 2 is less than the 3 classes of"
         if row == "vocabulary":
             return self.check(self.write("text"), "model.vocab_size=100", expect=65), \
-                "and the model has 100 (/model/vocab_size)"
+                "is beyond the model's vocabulary of 100 (/model/vocab_size)"
         if row == "tokenizer":
             recipe = self.write("text", val={"tokens": self.tokens_of()})
             return self.check(recipe, expect=65), "was tokenized with tokenizer.json 000"

@@ -192,10 +192,10 @@ class CommandLine(LaunchTestCase):
         for flags in ([], ["--set", "output=~/runs/x"]):
             shown = json.loads(self.run_launcher("recipe", "show", recipe, *flags).stdout)
             self.assertEqual(os.path.expanduser("~/runs/x"), shown["output"])
-        for place, words in (('--set output: /output: "~nosuchuser/x"', [recipe, "--set", "output=~nosuchuser/x"]),
-                             ('/data/train/shards: "~nosuchuser/a.tar"',
+        for place, words in (('--set output: "~nosuchuser/x"', [recipe, "--set", "output=~nosuchuser/x"]),
+                             ('--set data.train.shards: /data/train/shards/0: "~nosuchuser/a.tar"',
                               [recipe, "--set", 'data.train.shards=["~nosuchuser/a.tar"]']),
-                             ('/checkpoint/mirror: "~nosuchuser"',
+                             ('--set checkpoint.mirror: "~nosuchuser"',
                               [recipe, "--set", "checkpoint.mirror=~nosuchuser"]),
                              ("~nosuchuser/r.json", ["~nosuchuser/r.json"]),
                              ("--worker=~nosuchuser/w", [recipe, "--worker=~nosuchuser/w"])):
