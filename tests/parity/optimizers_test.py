@@ -128,7 +128,7 @@ class OptimizersTest(unittest.TestCase):
                     "data": {"train": {"shards": "unused.tar"}, "image_size": 8},
                     "optimizer": {"name": case.split()[0], "lr": LR, "weight_decay": DECAY,
                                   "groups": [{"match": "own.*", **OWN}], **CASES[case][0]}}))
-                found_inf = torch.zeros(STEPS)
+                found_inf = torch.zeros(STEPS, dtype=torch.float)
                 poisoned = {key: value.clone() for key, value in gradients.items()}
                 for step in left_out:
                     found_inf[step] = 1
@@ -144,9 +144,11 @@ class OptimizersTest(unittest.TestCase):
 
     def check(self, cases, dtype, least, gradient_scale=1.0):
         """`least`: the largest relative difference of a tensor after all steps."""
+        torch.set_default_dtype(dtype)  # of PyTorch's own scalars, such as NAdam's product
+        self.addCleanup(torch.set_default_dtype, torch.float)
         generator = torch.Generator().manual_seed(3)
-        start = {name: torch.randn(shape, generator=generator).to(dtype) for name, shape in SHAPES.items()}
-        gradients = {name: torch.randn(STEPS, *shape, generator=generator).to(dtype) * gradient_scale
+        start = {name: torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
+        gradients = {name: torch.randn(STEPS, *shape, generator=generator) * gradient_scale
                      for name, shape in SHAPES.items()}
         for (case, left_out), ours in zip(cases, self.ours(cases, start, gradients)):
             with self.subTest(case, left_out=left_out, dtype=dtype):
