@@ -75,7 +75,7 @@ std::string summary_text(const RunSummary& summary) {
                 fmt::format("{} on val at step {}", measure->text(value), summary.best->step));
   }
   if (summary.test) text += row(test_name(*summary.test), test_text(*summary.test, summary.step));
-  if (!summary.model_speed.empty()) text += row("model", summary.model_speed);
+  if (!summary.model_speed.empty()) text += row("model FLOPs", summary.model_speed);
   if (summary.times.wall_s > 0) text += times_text(summary.times);
   if (summary.peak_bytes > 0) {
     text += row("peak memory",

@@ -33,6 +33,8 @@ class StartBlockTest(support.RunTestCase):
         self.assertIn("  data       train 1,400 samples (4 shards), val 200 samples, test 197 samples; "
                       "10 classes\n", done.stderr)
         self.assertIn("  batch      32 = 8 per device x 2 accumulation x 2 data parallel; ", done.stderr)
+        self.assertRegex(done.stderr, r"\n  model FLOPs  .* a step, .*/s a device; "
+                                      r"no MFU: the peak of this CPU is not known\n")
         self.assertLess(done.stderr.index("  model      mlp, "), done.stderr.index("epoch 1/"))
         self.assertIn("  optimizer  sgd, lr 0.05 (warmup 2 steps, cosine), weight decay ", done.stderr)
         self.assertIn("  run        run\n", done.stderr)  # relative to the working directory

@@ -54,7 +54,7 @@ TEST_CASE("the summary of a language model has tokens a second") {
 TEST_CASE("the summary has the speed of the model where its FLOPs are counted") {
   RunSummary summary = a_finished_run();
   summary.model_speed = "2 GFLOP a step";
-  CHECK(summary_text(summary).find("step 387)\n  model        2 GFLOP a step\n  checkpoint") !=
+  CHECK(summary_text(summary).find("step 387)\n  model FLOPs  2 GFLOP a step\n  checkpoint") !=
         std::string::npos);
 }
 

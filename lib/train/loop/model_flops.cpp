@@ -9,12 +9,12 @@
 
 namespace scaletrain::train {
 
-ModelFlops::ModelFlops(const Run& run, bool late)
+ModelFlops::ModelFlops(const Run& run)
     : run_(run),
       sizes_(run.batch.sizes()),
       peak_(
           observe::device_peak(dist::device_name(run.group->device()), run.recipe.precision.name)),
-      sums_(*run.group, late) {}
+      sums_(*run.group) {}
 
 ModelFlops::Size ModelFlops::size_of(std::int64_t step) const {
   const recipe::Data& data = run_.recipe.data;
@@ -27,7 +27,9 @@ ModelFlops::Size ModelFlops::size_of(std::int64_t step) const {
 void ModelFlops::begin(std::int64_t step) {
   if (std::exchange(is_first_, false)) return;
   size_ = size_of(step);
-  if (!known_.contains(size_)) counter_.emplace(units::FlopCounter::Threads::kAll);
+  if (known_.contains(size_)) return;
+  counter_.emplace(units::FlopCounter::Threads::kAll);
+  counted_ = step;
 }
 
 void ModelFlops::end() {
@@ -43,7 +45,10 @@ void ModelFlops::end() {
 }
 
 void ModelFlops::add(std::int64_t step, double seconds) {
-  while (const auto read = sums_.drain()) {
+  // Not before the step's result is known: on a device that would wait for it.
+  while (step >= counted_) {
+    const auto read = sums_.drain();
+    if (!read) break;
     known_[read->facts] = StepFlops{.model = read->sums[0], .recomputed = read->sums[1]};
   }
   const auto found = known_.find(size_of(step));

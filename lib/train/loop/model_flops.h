@@ -20,8 +20,7 @@ namespace scaletrain::train {
 
 class ModelFlops {
  public:
-  // `late`: sums are read after the next step is queued, as results of steps are.
-  ModelFlops(const Run& run, bool late);
+  explicit ModelFlops(const Run& run);
 
   // Call before step `step` (from 0) is queued.
   void begin(std::int64_t step);
@@ -57,6 +56,7 @@ class ModelFlops {
   const observe::DevicePeak peak_;
   bool is_first_ = true;
   Size size_;                                  // of the current step
+  std::int64_t counted_ = 0;                   // the newest step that was counted, from 0
   std::optional<units::FlopCounter> counter_;  // of the current step; nullopt: it is not counted
   std::map<Size, std::optional<StepFlops>> known_;  // nullopt: not read yet
   Outcomes<Size> sums_;
