@@ -235,6 +235,14 @@ Json run_status(const fs::path& run) {
   return status;
 }
 
+std::string reason_text(const Json& status) {
+  if (!status["why"].is_string()) return "";
+  const std::string why = status["why"].get<std::string>();
+  if (status["state"] != "finished") return why;
+  const std::size_t test = why.find(", test ");
+  return test == std::string::npos ? "" : why.substr(test + 2);
+}
+
 std::string status_text(const Json& status) {
   const Json& name = status["name"];
   std::string text =
@@ -242,7 +250,7 @@ std::string status_text(const Json& status) {
                                   status["state"].get<std::string>(), step_text(status)));
   text += "\n";
   const char* const why = status["state"] == "finished" ? "result" : "why";
-  if (status["why"].is_string()) text += row(why, status["why"].get<std::string>());
+  if (const std::string reason = reason_text(status); !reason.empty()) text += row(why, reason);
   if (status["attempt"].is_number()) {
     text += row(
         "attempt",

@@ -17,6 +17,10 @@ namespace scaletrain::launcher {
 // Throws core::UsageError if the folder has no run.
 nlohmann::ordered_json run_status(const std::filesystem::path& run);
 
+// The cause of a failure, or what a finished run's test gave, without the step and the epoch that
+// the status has beside it; "" if there is neither.
+std::string reason_text(const nlohmann::ordered_json& status);
+
 // Returns the status as readable text: several lines, each with its newline.
 std::string status_text(const nlohmann::ordered_json& status);
 

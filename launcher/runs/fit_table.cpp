@@ -15,9 +15,10 @@ int table_columns(const TableCells& table) {
   constexpr std::size_t kGap = 2;
   std::size_t sum = 0;
   for (std::size_t i = 0; !table.empty() && i < table.front().size(); ++i) {
+    if (table.front()[i].empty()) continue;
     std::size_t width = 0;
     for (const auto& line : table) width = std::max(width, line[i].size());
-    sum += width == 0 ? 0 : width + kGap;
+    sum += width + kGap;
   }
   return static_cast<int>(sum == 0 ? 0 : sum - kGap);
 }

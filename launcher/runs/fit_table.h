@@ -11,7 +11,8 @@ using TableCells = std::vector<std::vector<std::string>>;  // the first line has
 // Width of standard output in columns if it is a terminal; 0 otherwise: no limit.
 int output_columns();
 
-// Width of core::text_table(table).
+// Width of core::text_table(table) without a column that has no heading, such as the cause of a
+// failure: that one may continue on the next line of a terminal.
 int table_columns(const TableCells& table);
 
 // Removes columns by their heading, the first of `removable` first, until the table is at most

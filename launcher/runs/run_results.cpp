@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <utility>
+#include <map>
 
 #include "launcher/runs/run_devices.h"
 #include "lib/observe/progress_text.h"
@@ -71,26 +71,28 @@ double middle_of(const RunCurve& curve) {
 
 void add_model_speed(const RunRecord& run, std::vector<RunValue>& values) {
   if (const RunCurve flops = train_curve(run, "step_flops"); !flops.empty()) {
-    values.push_back({.name = "step_flops", .label = "FLOPs a step", .value = flops.back().second});
+    values.push_back(
+        {.name = "step_flops", .label = value_label("step_flops"), .value = flops.back().second});
   }
-  for (const auto& [name, label] :
-       {std::pair("tflops_per_s", "TFLOP/s"), std::pair("mfu", "MFU")}) {
+  for (const char* const name : {"tflops_per_s", "mfu"}) {
     const RunCurve speeds = train_curve(run, name);
     if (speeds.empty()) continue;
-    values.push_back(
-        {.name = name, .label = label, .value = middle_of(speeds), .higher_is_better = true});
+    values.push_back({.name = name,
+                      .label = value_label(name),
+                      .value = middle_of(speeds),
+                      .higher_is_better = true});
   }
 }
 
 void add_energy(const RunRecord& run, std::vector<RunValue>& values) {
   const observe::RunEnergy energy = observe::run_energy(run.folder);
   const observe::RunBill bill = observe::bill_of(energy, cost_rates(run.recipe));
-  const auto add = [&values](const char* name, const char* label, std::optional<double> value) {
-    if (value) values.push_back({.name = name, .label = label, .value = *value});
+  const auto add = [&values](const char* name, std::optional<double> value) {
+    if (value) values.push_back({.name = name, .label = value_label(name), .value = *value});
   };
-  add("kwh", "energy", energy.kwh());
-  add("cost", "cost", bill.money());
-  add("carbon_g", "carbon", bill.carbon_g);
+  add("kwh", energy.kwh());
+  add("cost", bill.money());
+  add("carbon_g", bill.carbon_g);
 }
 
 // "1,144" of 1144.2
@@ -156,9 +158,15 @@ std::string measure_label(const std::string& name) {
 }
 
 std::string value_label(const std::string& name) {
-  if (name == "samples_per_s") return "samples/s";
-  if (name == "memory_bytes") return "memory";
-  if (name == "seconds") return "time";
+  static const std::map<std::string, std::string> labels{{"samples_per_s", "samples/s"},
+                                                         {"step_flops", "FLOPs a step"},
+                                                         {"tflops_per_s", "TFLOP/s"},
+                                                         {"mfu", "MFU"},
+                                                         {"memory_bytes", "memory"},
+                                                         {"seconds", "time"},
+                                                         {"kwh", "energy"},
+                                                         {"carbon_g", "carbon"}};
+  if (const auto found = labels.find(name); found != labels.end()) return found->second;
   const std::string measure = measure_part(name);
   if (measure.empty()) return name;
   const std::string split = name.substr(0, name.size() - measure.size() - 1);
@@ -166,7 +174,10 @@ std::string value_label(const std::string& name) {
 }
 
 std::string value_text(const std::string& name, double value) {
-  if (name == "seconds") return observe::format_duration(value);
+  if (name == "seconds") {
+    constexpr double kShortS = 10;  // whole seconds would hide differences
+    return value < kShortS ? fmt::format("{:.1f}s", value) : observe::format_duration(value);
+  }
   if (name == "memory_bytes") return fmt::format("{:.2f} GB", value / 1e9);
   if (name == "step_flops" || name == "tflops_per_s") return fmt::format("{:.4g}", value);
   if (name == "mfu") return fmt::format("{:.1f} %", 100 * value);

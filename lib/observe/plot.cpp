@@ -71,9 +71,14 @@ class Canvas {
   std::vector<std::uint8_t> cells_;
 };
 
+// True if the values differ by no more than means of equal values do.
+bool is_flat(double low, double high) {
+  return high - low <= 1e-12 * std::max(std::abs(low), std::abs(high));
+}
+
 // The dot of a value between the ends of an axis.
 int place(double value, double low, double high, int dots) {
-  if (high <= low) return dots / 2;
+  if (is_flat(low, high)) return dots / 2;
   return static_cast<int>(std::lround((value - low) / (high - low) * (dots - 1)));
 }
 
@@ -129,7 +134,7 @@ std::string sparkline(const std::vector<double>& values, int width) {
   std::string text;
   for (const PlotPoint& point : points) {
     const int block =
-        most > least ? place(point.y, least, most, static_cast<int>(kBlocks.size())) : 0;
+        is_flat(least, most) ? 0 : place(point.y, least, most, static_cast<int>(kBlocks.size()));
     text += kBlocks.at(static_cast<std::size_t>(block));
   }
   return text;

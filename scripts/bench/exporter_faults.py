@@ -196,16 +196,15 @@ def peer_row(tracker, fault, steps, limit_s, work):
 
 
 def peer_result(out):
-    for word, text in (("logged\n", "trained and logged"), ("trained\n", "trained, then hung or failed in the tracker"),
+    for word, text in (("logged\n", "trained"), ("trained\n", "trained, then hung or failed in the tracker"),
                        ("training\n", "hung or failed while training")):
         if word in out:
             break
     else:
         text = "did not begin to train"
-    if "logged\n" in out:
-        return text
-    errors = re.findall(r"^[\w.]*(?:Error|Exception|error)\b.*", out, re.M)
-    return f"{text}: {errors[-1][:100]}" if errors else text
+    errors = re.findall(r"^.*(?:error|exception|no space|failed).*", out, re.M | re.I)
+    said = re.sub(r"\x1b\[[0-9;]*m|\|", "", errors[-1]).strip()[:100] if errors else ""
+    return f"{text}: {said}" if said else f"{text}, no error message"
 
 
 def our_row(tracker, fault, steps, limit_s, work):

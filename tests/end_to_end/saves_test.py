@@ -44,7 +44,7 @@ class SavesTest(support.RunTestCase):
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
         self.assertEqual(75, process.returncode, err)
-        self.assertIn(f"saved {run}/checkpoints/step-{saved['step']:08}", err)
+        self.assertIn(f"saved {run.relative_to(self.folder)}/checkpoints/step-{saved['step']:08}", err)
         self.assertEqual(2, len(steps_of(run)))
         err = self.run_scaletrain("checkpoint", "now", run, expect=2).stderr
         self.assertIn("no run is running in this folder", err)

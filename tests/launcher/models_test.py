@@ -68,7 +68,7 @@ class Models(RunsTestCase):
         self.assertEqual("model  version  stage  step  checkpoint\n", self.run_launcher("models", "ls").stdout)
         self.run_launcher("models", "add", "digits", "run", "--stage", "production", "--registry", "other")
         lines = self.run_launcher("models", "ls", "--registry", "other").stdout.splitlines()
-        self.assertRegex(lines[1], r"^digits +1 +production +20 +/")
+        self.assertRegex(lines[1], r"^digits +1 +production +20 +run/checkpoints/step-")
 
     def test_wrong_words_are_refused_by_name(self):
         self.assertIn("there is no model \"x\"", self.run_launcher("models", "show", "x", expect=2).stderr)

@@ -84,7 +84,7 @@ class Watch(RecipeTestCase):
             os.write(master, b"s")
             self.read_until(master, "loss  0.01  smoothed")
             os.write(master, b"s1")
-            self.read_until(master, "panels\x1b[K\r\nlr ")  # without the curves
+            self.read_until(master, "panels\x1b[K\r\r\nlr ")  # without the curves
             os.write(master, b"1")
             self.assertIn("val top-1  50.00 %", wide.split("\n")[1])  # beside the loss
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 60, 0, 0))

@@ -91,6 +91,10 @@ TEST_CASE("a chart of one point and of equal values is drawn") {
   CHECK(draw_chart({{1, 2}, {2, 2}}, 20, 3).size() == 4);
 }
 
+TEST_CASE("means of equal values are equal: a constant curve is flat") {
+  CHECK(sparkline(std::vector<double>(100, 0.1), 7) == "▁▁▁▁▁▁▁");
+}
+
 TEST_CASE("a chart without finite points or without room is empty") {
   CHECK(draw_chart({}, 40, 5).empty());
   CHECK(draw_chart({{1, std::nan("")}}, 40, 5).empty());

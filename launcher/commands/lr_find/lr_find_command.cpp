@@ -183,7 +183,7 @@ std::string result_text(const LrFindArguments& arguments, const std::string& nam
                         const RangeResult& result,
                         const std::optional<RateSuggestion>& suggestion) {
   std::string text =
-      fmt::format("{}: learning rate {:g} to {:g}, {}\nsmoothed loss\n", core::printable(name),
+      fmt::format("{}: learning rate {:g} to {:g}\n{}\nsmoothed loss\n", core::printable(name),
                   arguments.range.from, arguments.range.to, why_ended(result, arguments.range));
   for (const std::string& row : chart_rows(result)) text += row + "\n";
   if (suggestion) {

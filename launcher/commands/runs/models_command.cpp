@@ -16,6 +16,7 @@
 #include "lib/core/printable.h"
 #include "lib/core/text/json_text.h"
 #include "lib/core/text/table.h"
+#include "lib/observe/near_path.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -28,6 +29,12 @@ struct ModelsArguments {
 
 void print_text(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
+std::string shown_field(const std::string& name, const RunJson& value) {
+  if (name == "added" && value.is_number()) return local_time(value.get<double>());
+  if (name == "step" && value.is_number()) return value_text("step", value.get<double>());
+  return core::printable(observe::near_path(key_text(value)));
+}
+
 void print_models(const ModelsArguments& arguments) {
   const ModelRegistry registry(arguments.registry);
   RunJson models = RunJson::array();
@@ -38,19 +45,13 @@ void print_models(const ModelsArguments& arguments) {
     for (const RunJson& version : models.back()["versions"]) {
       std::vector<std::string> line{name};
       for (const char* const field : {"version", "stage", "step", "checkpoint"}) {
-        line.push_back(core::printable(key_text(version.value(field, RunJson()))));
+        line.push_back(shown_field(field, version.value(field, RunJson())));
       }
       table.push_back(std::move(line));
     }
   }
   if (!arguments.name.empty() && models.empty()) registry.model(arguments.name);  // throws
   print_text(arguments.as_json ? core::json_text(models, 1) + "\n" : core::text_table(table));
-}
-
-std::string shown_field(const std::string& name, const RunJson& value) {
-  if (name == "added" && value.is_number()) return local_time(value.get<double>());
-  if (name == "step" && value.is_number()) return value_text("step", value.get<double>());
-  return core::printable(key_text(value));
 }
 
 std::string version_row(std::string name, const std::string& text) {

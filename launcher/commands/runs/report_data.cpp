@@ -91,7 +91,7 @@ std::string details_of(const RunJson& record) {
   static const std::set<std::string> left_out{"event", "time", "attempt", "agent"};
   std::string text;
   for (const auto& field : record.items()) {
-    if (left_out.contains(field.key()) || field.value().is_null()) continue;
+    if (left_out.contains(field.key()) || field.value().is_null() || field.value() == "") continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field.key(), key_text(field.value()));
   }
   return text;

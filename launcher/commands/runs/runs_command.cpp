@@ -136,7 +136,8 @@ RunJson runs_json(const std::vector<ListedRun>& runs) {
 // the first validation measure last.
 std::vector<std::string> removable(const std::vector<std::string>& headings,
                                    const std::string& sorted_by) {
-  std::vector<std::string> measures, others{"samples/s", "time", "loss", "started", "step"};
+  std::vector<std::string> measures,
+      others{"TFLOP/s", "MFU", "samples/s", "time", "loss", "started", "step"};
   for (const std::string& heading : headings) {
     if (heading.starts_with("val ")) measures.insert(measures.begin(), heading);
   }

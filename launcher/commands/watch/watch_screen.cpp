@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/commands/run_status.h"
 #include "lib/core/printable.h"
 #include "lib/observe/plot.h"
 #include "lib/observe/progress_text.h"
@@ -58,14 +59,6 @@ PanelLines title(const Json& status, const RunCurves& curves, ScreenSize size, b
   return lines;
 }
 
-// The end of a run in words, without the step that the first line has.
-std::string reason(const Json& status) {
-  if (!status["why"].is_string()) return "";
-  const std::string why = core::printable(status["why"].get<std::string>());
-  const std::string step = "step " + status["step"].dump() + ", ";
-  return why.starts_with(step) ? why.substr(step.size()) : why;
-}
-
 void append(PanelLines& lines, PanelLines more) {
   for (std::string& line : more) lines.push_back(std::move(line));
 }
@@ -109,7 +102,8 @@ std::vector<std::string> watch_screen(const Json& status, const RunCurves& curve
                                       const std::vector<std::string>& last_lines, ScreenSize size,
                                       const WatchView& view) {
   PanelLines lines = title(status, curves, size, view.has_keys);
-  if (const std::string why = reason(status); !why.empty()) lines.push_back(why);
+  const std::string reason = core::printable(reason_text(status));
+  if (!reason.empty()) lines.push_back(reason);
   PanelLines lower = lower_panels(status, curves, size, view);
   if (view.shows(Panel::kDevices))
     append(lower, device_panel(status, std::max(size.height / 6, 2)));

@@ -7,6 +7,7 @@
 #include "lib/core/error.h"
 #include "lib/core/text/text.h"
 #include "lib/core/text/url.h"
+#include "lib/observe/near_path.h"
 #include "lib/train/loop/reporter.h"
 
 namespace scaletrain::train {
@@ -15,7 +16,7 @@ void Reporter::saved(const checkpoint::Saved& saved) {
   checkpoint_ = saved.path.string();
   if (!speaks()) return;
   progress_->note(fmt::format("saved {} in {:.2f} s, for which training waited {:.3f} s",
-                              checkpoint_, saved.write_s, saved.stall_s));
+                              observe::near_path(checkpoint_), saved.write_s, saved.stall_s));
   metrics_->write(observe::SaveRecord{.attempt = attempt_,
                                       .step = saved.step,
                                       .bytes = saved.bytes,

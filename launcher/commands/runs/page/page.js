@@ -51,6 +51,7 @@
   }
   function factText(fact, value) {
     if (fact === "time" && typeof value === "number") return dateText(value);
+    if (fact === "memory_bytes" && typeof value === "number") return `${(value / 1e9).toFixed(1)} GB`;
     if (fact === "versions" && value) return Object.entries(value).map((pair) => pair.join(" ")).join(", ");
     return plainText(value);
   }
@@ -169,7 +170,8 @@
       labels: ["x", ...series.map((one) => one.label)],
       colors: series.map((one) => one.color), strokePattern: null,
       series: Object.fromEntries(series.map((one) => [one.label, { strokePattern: one.dashed ? [6, 3] : null,
-        drawPoints: rows.length < 60, pointSize: 2 }])),
+        drawPoints: rows.length < 60, pointSize: rows.length === 1 ? 4 : 2 }])),
+      dateWindow: rows.length === 1 ? [rows[0][0] - 1, rows[0][0] + 1] : null,
       connectSeparatedPoints: true, xRangePad: 4, legend: "always", labelsDiv: legendBox, legendFormatter: legend,
       logscale: settings.log, visibility: visibility(series), strokeWidth: 1.5, highlightCircleSize: 3,
       axes: { x: { axisLabelFormatter: valueText, valueFormatter: valueText },
@@ -215,7 +217,6 @@
   }
 
   function drawCharts() {
-    addChart("main-charts", "loss (dashed: validation)", [...trainSeries("loss"), ...evalSeries("val", "loss", " val")]);
     const measures = new Map();
     for (const run of runs) {
       for (const [split, curves] of Object.entries(run.eval)) {
@@ -226,6 +227,9 @@
     }
     const names = [...measures.keys()].filter((name) => name !== "val\nloss");
     names.sort((a, b) => b.startsWith("val\n") - a.startsWith("val\n"));
+    document.getElementById("main-charts").classList.toggle("alone", names.length === 0);
+    const validation = evalSeries("val", "loss", " val");
+    addChart("main-charts", validation.length ? "loss (dashed: validation)" : "loss", [...trainSeries("loss"), ...validation]);
     names.forEach((name, i) => {
       const [split, measure] = name.split("\n");
       const percent = isPercent(split, measure);
@@ -240,6 +244,9 @@
     addChart("small-charts", "memory (GB)", trainSeries("memory_bytes", 1e-9));
     const titles = new Set(runs.flatMap((run) => (run.devices ? run.devices.curves : []).map((one) => one.title)));
     for (const title of titles) addChart("small-charts", title, deviceSeries(title));
+    for (const id of ["main-charts", "small-charts"]) {
+      if (!document.getElementById(id).hasChildNodes()) into(id, element("p", "No step was recorded.", { class: "faint" }));
+    }
   }
 
   function redraw() {
@@ -413,7 +420,8 @@
     into("recipes", recipe);
 
     const facts = [...new Set(runs.flatMap((run) => Object.keys(run.environment || {})))];
-    into("environments", table(facts.map((fact) => [fact, ...runs.map((run) => factText(fact, (run.environment || {})[fact]))]),
+    into("environments", table(facts.map((fact) => [fact.replace("_bytes", "").replaceAll("_", " "),
+      ...runs.map((run) => factText(fact, (run.environment || {})[fact]))]),
       ["", ...runs.map((run) => run.label)]));
     for (const run of runs) {
       into("events", element("h3", run.label), run.events.length ?

@@ -73,7 +73,9 @@ TEST_CASE("of many rows of the time the largest are shown, and the step is named
   Json status = status_of("finished");
   status["why"] = "step 84, epoch 10, test top-1 97.46 % at step 90";
   const auto lines = watch_screen(status, curves, {}, {60, 12});
-  CHECK(lines.at(1) == "epoch 10, test top-1 97.46 % at step 90");
+  CHECK(lines.at(1) == "test top-1 97.46 % at step 90");
+  status["why"] = "step 84, epoch 10";
+  CHECK(watch_screen(status, curves, {}, {60, 12}).at(1) == "loss  0.01");
   CHECK(has_line(watch_screen(status, curves, {}, {60, 30}), "checkpoint stall"));
   const auto two = time_panel(curves, 60, 2);
   REQUIRE(two.size() == 2);
