@@ -54,12 +54,12 @@ class Trial:
         return done
 
     def recipe(self, name, intervals):
-        files = sorted(str(path) for path in self.folder.glob("tokens/*.bin"))
         every = self.asked.every
         return {"name": name, "model": {"name": "gpt2", "vocab_size": 257, "positions": 16, "dim": 384, "depth": 6,
                                         "heads": 6, "dropout": 0.0},
-                "data": {"train": {"tokens": files}}, "batch": {"global": 4}, "threads": 1,
-                "steps": every * (intervals + 1), "optimizer": {"name": "adamw", "lr": 1e-4}, "clip": {"norm": 1.0},
+                "data": {"train": {"tokens": str(self.folder / "tokens/train-000000.bin")}},
+                "batch": {"global": 4, "per_device": 1}, "threads": 1, "steps": every * (intervals + 1),
+                "optimizer": {"name": "adamw", "lr": 1e-4}, "clip": {"norm": 1.0},
                 "checkpoint": {"every": {"steps": every}, "keep_last": 1}, "log": {"every": {"steps": every}},
                 "integrity": {"every": every, "action": "restore", "products": self.asked.products},
                 "output": str(self.folder / name)}
