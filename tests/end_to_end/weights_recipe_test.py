@@ -272,6 +272,7 @@ class WeightsRecipeTest(support.RunTestCase):
         done = self.run_scaletrain("recipe", "show", self.write("images"))
         self.assertEqual(3, json.loads(done.stdout)["model"]["num_classes"])
         self.assertEqual(f"model.num_classes: 3, as {self.home / 'train'} says\n", done.stderr)
+        self.run_scaletrain("recipe", "check", self.write("images"), "--worker")
         recipe = self.write("text", model={"weights": {"path": str(self.home / "hf"),
                                                        "allow_other": ["tokenizer"]}})
         done = self.run_scaletrain("recipe", "show", recipe)

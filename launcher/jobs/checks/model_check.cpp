@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "launcher/jobs/checks/worker_program.h"
 #include "launcher/platform/captured.h"
 #include "lib/core/error.h"
+#include "lib/recipe/load.h"
 #include "lib/recipe/recipe.h"
 
 namespace scaletrain::launcher {
@@ -15,10 +17,8 @@ namespace scaletrain::launcher {
 int check_in_worker(const recipe::Recipe& recipe, const std::string& path,
                     std::vector<std::string> overrides, int ranks) {
   constexpr std::chrono::minutes kLongest{10};
-  // The data's card may have provided it (launcher/jobs/checks/load_recipe_of_run.h).
-  if (recipe::reads_tokens(recipe.model)) {
-    overrides.push_back(fmt::format("model.vocab_size={}", recipe.model.integer("vocab_size")));
-  }
+  // Its data and weights may have provided keys (launcher/jobs/checks/load_recipe_of_run.h).
+  overrides.push_back("model=" + nlohmann::json::parse(recipe::to_json(recipe)).at("model").dump());
   std::vector<std::string> words{worker_of(recipe),    "model", "--recipe", path, "--ranks",
                                  std::to_string(ranks)};
   for (const std::string& one : overrides) words.insert(words.end(), {"--set", one});
