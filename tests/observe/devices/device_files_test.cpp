@@ -32,6 +32,7 @@ TEST_CASE("a file of samples stays short: neighbours are joined, and lines cover
   REQUIRE(samples.size() >= 2);
   CHECK(samples.front().time - samples.front().seconds == Approx(0));
   CHECK(samples.back().time == 99);
+  CHECK(samples.back().seconds == Approx(36));  // a line of 32 samples, joined with the last four
   CHECK(samples.back().host.cpu_energy_j == 990);
   double seconds = 0, cpu = 0;
   for (const DeviceSample& sample : samples) {
