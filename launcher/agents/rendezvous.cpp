@@ -9,7 +9,6 @@
 
 #include "launcher/agents/store_client.h"
 #include "lib/core/log.h"
-#include "lib/core/process/host.h"
 
 namespace scaletrain::launcher {
 namespace {
@@ -30,6 +29,9 @@ std::optional<core::ExitStatus> end_of(const core::Process& server, int signal_f
   poll(watched.data(), watched.size(), static_cast<int>(kConnect.count()));
   return server.ended();
 }
+
+// The one loopback address by which every process of this machine reaches a store.
+bool is_on_loopback(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
 
 }  // namespace
 
@@ -214,11 +216,15 @@ std::optional<FoundStore> Rendezvous::host(int signal_fd) {
   // Nodes of the last round find a successor elsewhere too; newcomers know the endpoints only.
   const bool elsewhere = !own_endpoint_ || (own_endpoint_taken_ && last_.nodes > 0);
   place.master_port = elsewhere ? reserved_.port : own_endpoint_->port;
-  Placement everywhere = place;  // nodes may know this one by any of its addresses
-  if (!core::is_loopback(place.master_addr)) everywhere.master_addr = "::";
+  // Nodes connect to the endpoint and to the address of this node, which may be different ones.
+  Placement listens = place;
+  if (!is_on_loopback(place.master_addr) || !own_endpoint_ ||
+      !is_on_loopback(own_endpoint_->host)) {
+    listens.master_addr = "::";
+  }
   StoreSocket socket;
   try {
-    socket = elsewhere ? start_listening(std::move(reserved_)) : listen_for_store(everywhere);
+    socket = elsewhere ? start_listening(std::move(reserved_)) : listen_for_store(listens);
   } catch (const core::UsageError&) {
     if (terms_.fixed_ranks) throw;
     if (elsewhere) reserved_ = reserve_port();

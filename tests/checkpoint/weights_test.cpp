@@ -122,7 +122,7 @@ TEST_CASE("patterns allow what is missing and what is unused, each its own") {
   LoadCase nothing = make();
   nothing.file.erase("a");
   nothing.weights.allow_missing = nothing.weights.allow_unused = {"*"};
-  CHECK(nothing.refusal() == "has no tensor of the model\n  set the model weights");
+  CHECK(nothing.refusal() == "has no tensor of the model\n  set the model of the weights");
 }
 
 TEST_CASE("names may have what wrappers put in front, or lack it") {

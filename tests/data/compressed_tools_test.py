@@ -91,7 +91,7 @@ class LikePlain(Compressed):
 
     def test_an_index_has_no_place(self):
         path = self.packed("a.tar.gz", b"not looked at")
-        self.assertIn(f"{path}: is compressed; only plain tars have an index\n  training indexes",
+        self.assertIn(f"{path}: is compressed; only plain tars have an index\n  nothing needs to be done",
                       data("index", path, code=2))
         self.assertIn(f"{path}: is compressed, and compressed shards are read from data.cache\n  name a recipe",
                       data("bench", path, code=2))

@@ -117,7 +117,7 @@ class Links(FolderTest):
         self.assertEqual([("0", {"jpg": picture(0), "cls": b"0"}), ("1", {"jpg": picture(1)}),
                           ("3", {"jpg": picture(3), "cls": b"0"})], samples)
         self.assertIn("warning: 3 links are skipped, because their targets are not earlier files of the same "
-                      "tar; the first: {self.path('a.tar')}: 1.cls -> 0.cls\n", warnings)
+                      f"tar; the first: {self.path('a.tar')}: 1.cls -> 0.cls\n", warnings)
         report = data_json("import", "tar", self.path("a.tar"), "--out", self.path("json"))
         self.assertEqual(3, report["lost_links"])
 

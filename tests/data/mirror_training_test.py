@@ -266,7 +266,7 @@ class MirrorTrainingTest(support.RunTestCase):
         take_down(front)
         back = time.monotonic() + OUTAGE_S
         log = run / "logs/attempt_0/0/stderr.log"
-        support.wait_until(lambda: "goes on without a copy" in log.read_text(), "the warning")
+        support.wait_until(lambda: "continues without a copy" in log.read_text(), "the warning")
         before = support.newest_saved(run)
         support.wait_until(lambda: time.monotonic() >= back and
                            support.newest_saved(run) >= before + 20, "four more saves",
@@ -281,7 +281,7 @@ class MirrorTrainingTest(support.RunTestCase):
         _, err = process.communicate(timeout=support.TIMEOUT_S)
         self.assertEqual(75, process.returncode, err)
         # The console is a pipe that nobody has read meanwhile.
-        self.assertRegex(log.read_text(), "goes on without a copy of a checkpoint of [0-9]+ bytes in "
+        self.assertRegex(log.read_text(), "continues without a copy of a checkpoint of [0-9]+ bytes in "
                                           f"{self.place}, which is tried again")
         stopped = support.newest_saved(run)
         self.assertEqual(stopped, self.copies()[0])

@@ -126,6 +126,9 @@ class ObjectStoreTrainingTest(support.RunTestCase):
         local, remote = pages
         self.assertEqual("s3://runs/here/reported/", remote.pop("path"))
         local.pop("path")
+        # The samples of devices stay on the nodes, beside the logs.
+        self.assertIsNone(remote.pop("devices"))
+        self.assertEqual(["energy", "curves"], list(local.pop("devices")))
         self.assertIn("train/batch", [picture["name"] for picture in remote["pictures"]])
         self.assertEqual(local, remote)
         self.assert_opens(self.folder / "page.html")

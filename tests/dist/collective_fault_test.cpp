@@ -67,8 +67,8 @@ TEST_CASE("it comes where its rank enters that collective of that step, by its k
   CHECK(comes_at("kill@3,1,tokens") == 6);  // after four of step 2
   CHECK(comes_at("kill@3,1,tokens,2") == 8);
   CHECK(comes_at("kill@3,1,all-to-all,2") == 6);
-  CHECK(comes_at("stop@4,1,vote") == 11);
-  CHECK(comes_at("kill@3,1,vote,2") == 0);
+  CHECK(comes_at("stop@4,1,step consensus") == 11);
+  CHECK(comes_at("kill@3,1,step consensus,2") == 0);
   CHECK(comes_at("kill@3,1,all-gather") == 0);
 }
 

@@ -62,7 +62,7 @@ class HangTest(support.RunTestCase):
     def test_an_endless_loop(self):
         process = self.start_run(env={"SCALETRAIN_FAULT": "spin@7,1", "HF_TOKEN": "hunter2"})
         report, stacks = self.check_verdict(
-            process, 1, r"never arrived at all-reduce \d+ of step 7 (step consensus)")
+            process, 1, r"never arrived at all-reduce \d+ of step 7 \(step consensus\)")
         self.assertIn("scaletrain::train::commit_fault", report)
         self.assertIn("scaletrain::train::Trainer::run()", stacks)
         self.assertNotIn("hunter2", report + stacks)
@@ -70,7 +70,7 @@ class HangTest(support.RunTestCase):
     def test_a_deadlocked_data_thread(self):
         process = self.start_run(env={"SCALETRAIN_FAULT": "stuck-data@9,0"})
         report, stacks = self.check_verdict(
-            process, 0, r"never arrived at all-reduce \d+ of step \d+ (step consensus)")
+            process, 0, r"never arrived at all-reduce \d+ of step \d+ \(step consensus\)")
         self.assertRegex(report, r"rank 0, pid \d+: silent for .* in data, step \d+, ")
         self.assertIn("pause", stacks)  # the data thread
 

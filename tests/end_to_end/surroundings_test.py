@@ -156,7 +156,7 @@ class SurroundingsTest(support.RunTestCase):
         _, err = process.communicate(timeout=support.TIMEOUT_S)
         self.assertEqual(0, process.returncode, err)
         for file in files:
-            self.assertGreaterEqual(err.count(f"warning: {file}: was removed while"), 2, err)
+            self.assertGreaterEqual(err.count(f"warning: {file}: was removed during"), 2, err)
         self.assertEqual(100, support.records(run, "train")[-1]["step"])
         self.assertEqual(recipe, files[1].read_text())
         self.run_scaletrain("checkpoint", "verify", run)

@@ -326,7 +326,7 @@ class Resuming(RecipeTestCase):
         # Of another optimizer every key differs: the optimizer is what to allow.
         self.assertTrue(self.launch("--set", 'optimizer={"name": "adamw", "lr": 0.1}', "--set",
                                     "seed=2", self.run_folder, command="resume", expect=2)
-                        .stderr.endswith("give --allow optimizer --allow seed\n"))
+                        .stderr.endswith("add --allow optimizer --allow seed\n"))
         self.launch(*changes, "--allow", "optimizer", "--allow", "seed", self.run_folder,
                     command="resume")
         self.assertEqual(0.2, json.loads((self.folder / "recipe0").read_text())["optimizer"]["lr"])

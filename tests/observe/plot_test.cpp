@@ -57,7 +57,7 @@ TEST_CASE("the name of the x axis stands between its ends if there is room") {
   const auto last_row = [](int width) {
     return draw_chart({{1, 0.5}, {100, 1}}, width, 3, Scale::kLinear, nullptr, "step").back();
   };
-  CHECK(last_row(24) == "     1      step      100");
+  CHECK(last_row(24) == "     1     step      100");
   CHECK(last_row(16) == "     1       100");
 }
 

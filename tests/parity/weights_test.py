@@ -166,7 +166,7 @@ class WeightsTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertRegex(
                     self.refused(name, options, self.path(name)),
-                    r"config.json: has 4 attention heads (/\w+), and the model has 2\n"
+                    r"config.json: has 4 attention heads \(/\w+\), and the model has 2\n"
                     "  set /model/heads to 4")
 
     def test_a_config_of_another_computation_is_refused_with_what_to_write(self):

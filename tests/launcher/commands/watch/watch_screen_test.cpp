@@ -51,8 +51,8 @@ TEST_CASE("the screen names state, curves, rates, ranks and where the time goes,
   CHECK(has_line(lines, "peak memory  1.14 GB a rank"));
   CHECK(has_line(lines, "rank 0       step 84  forward  a"));
   CHECK(has_line(lines, "rank 1       step 83    b  no heartbeat for 12s"));
-  CHECK(has_line(lines, "   backward               75 %  ████████"));
-  CHECK(has_line(lines, "   data wait              25 %  ████"));
+  CHECK(has_line(lines, " backward               75 %  ████████"));
+  CHECK(has_line(lines, " data wait              25 %  ████"));
   CHECK_FALSE(has_line(lines, "forward                "));  // below 1 %
   CHECK(lines.back() == "a line");
   CHECK(lines.size() == 30);  // the charts have the rest
@@ -73,9 +73,9 @@ TEST_CASE("of many rows of the time the largest are shown, and the step is named
   Json status = status_of("finished");
   status["why"] = "step 84, epoch 10, test top-1 97.46 % at step 90";
   const auto lines = watch_screen(status, curves, {}, {60, 12});
-  CHECK(lines.at(1) == "test top-1 97.46 % at step 90");
+  CHECK(lines.at(2) == "test top-1 97.46 % at step 90");  // after the restarts
   status["why"] = "step 84, epoch 10";
-  CHECK(watch_screen(status, curves, {}, {60, 12}).at(1) == "loss  0.01");
+  CHECK(watch_screen(status, curves, {}, {60, 12}).at(2) == "loss  0.01");
   CHECK(has_line(watch_screen(status, curves, {}, {60, 30}), "checkpoint stall"));
   const auto two = time_panel(curves, 60, 2);
   REQUIRE(two.size() == 2);
@@ -117,10 +117,9 @@ TEST_CASE("keys are named where there is room, and change the curve of the loss"
   CHECK(watch_screen(status_of("running"), some_curves(), {}, {140, 30}, keys)
             .at(0)
             .ends_with("   q quit  s smooth  l log scale  1-5 panels"));
-  CHECK(watch_screen(status_of("running"), some_curves(), {}, {60, 30}, keys).at(2) ==
-        "q quit  s smooth  l log scale  1-5 panels");
+  CHECK(has_line(watch_screen(status_of("running"), some_curves(), {}, {40, 30}, keys), "q quit"));
   CHECK_FALSE(
-      has_line(watch_screen(status_of("running"), some_curves(), {}, {60, 12}, keys), "q quit"));
+      has_line(watch_screen(status_of("running"), some_curves(), {}, {40, 12}, keys), "q quit"));
   const WatchView changed{.smooth = true, .log_loss = true};
   const auto lines = watch_screen(status_of("running"), some_curves(), {}, {60, 30}, changed);
   CHECK(lines.at(2) == "loss  0.01  smoothed  log scale");
@@ -154,7 +153,7 @@ TEST_CASE("a run without validation has the loss over the full width") {
   const auto lines = watch_screen(status_of("running"), curves, {}, {100, 30});
   CHECK(lines.at(1) == "loss  0.01");
   CHECK_FALSE(has_line(lines, "val"));
-  CHECK(has_line(lines, "         1                                           step "));
+  CHECK(has_line(lines, "      1                                           step "));
   CHECK(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
     return line.ends_with(" 100") && observe::text_columns(line) == 100;
   }));
