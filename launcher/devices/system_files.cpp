@@ -17,7 +17,7 @@ std::optional<std::string> system_text(const std::filesystem::path& file, int* e
   constexpr std::size_t kMostBytes = 1 << 20;
   const core::Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
-  std::array<char, 16384> buffer;
+  std::array<char, 16384> buffer{};
   ssize_t count = -1;
   while (fd && text.size() < kMostBytes &&
          (count = ::read(fd.get(), buffer.data(), buffer.size())) > 0) {

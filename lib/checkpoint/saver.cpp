@@ -142,7 +142,7 @@ void Saver::write(Write& one) {
   if (options_.writers && options_.writers->rank() != 0) {
     const Contents& share = one.what();
     follow(share);
-    return options_.published({.path = {}, .step = share.state.step});
+    return options_.published({.path = {}, .step = share.state.step}, [] {});
   }
   Saved saved;
   const auto attempt = [this](const std::function<void()>& body) {
@@ -176,7 +176,7 @@ void Saver::write(Write& one) {
   }
   const std::int64_t step = saved.step;
   add({.saved = saved, .error = nullptr});
-  attempt([&] { options_.published(saved); });
+  attempt([&] { options_.published(saved, [this] { last_operation_ = core::now(); }); });
   attempt([&] { settle(disk_, options_.run, step, options_.retention, *options_.housekeeping); });
 }
 

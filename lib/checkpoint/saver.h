@@ -46,8 +46,10 @@ struct SaverOptions {
   std::shared_ptr<core::Housekeeping> housekeeping = std::make_shared<core::Housekeeping>();
   bool incremental = false;  // tensors that did not change are linked (lib/checkpoint/kept_files.h)
   // Called on the writing thread after each durable checkpoint; on ranks other than 0 after each
-  // share, where only the step is set.
-  std::function<void(const Saved&)> published = [](const Saved&) {};
+  // share, where only the step is set. Calls `progress` before each operation that may take long,
+  // so that a thread that waits for the write sees that it goes on.
+  using Published = std::function<void(const Saved&, const std::function<void()>& progress)>;
+  Published published = [](const Saved&, const std::function<void()>&) {};
 };
 
 // Saves checkpoints on the writing rank, or on each rank that writes a share. All those ranks call

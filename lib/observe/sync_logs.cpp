@@ -10,8 +10,10 @@
 
 namespace scaletrain::observe {
 
-void sync_logs(const std::filesystem::path& run, core::Housekeeping& housekeeping) {
+void sync_logs(const std::filesystem::path& run, core::Housekeeping& housekeeping,
+               const std::function<void()>& progress) {
   for (const char* const name : {"metrics.jsonl", "journal.jsonl", "console.log"}) {
+    progress();
     const std::filesystem::path file = run / name;
     const core::Descriptor fd(open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
     if (!fd || ::fsync(fd.get()) == 0) continue;

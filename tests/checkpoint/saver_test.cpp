@@ -162,7 +162,9 @@ TEST_CASE("a listener is notified of each checkpoint when it is durable") {
   Steps heard;
   {
     Saver saver(core::system_disk(),
-                {.run = run.path, .retention = {.last = 9}, .published = [&](const Saved& saved) {
+                {.run = run.path,
+                 .retention = {.last = 9},
+                 .published = [&](const Saved& saved, const auto& /*progress*/) {
                    if (std::filesystem::exists(saved.path / "manifest.json")) {
                      heard.push_back(saved.step);
                    }

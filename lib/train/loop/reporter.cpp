@@ -364,7 +364,8 @@ void Reporter::summary(const std::string& stopped) {
   observe::offer(console_fd_, text, kSummaryWaitMs);
   text.pop_back();  // its last newline
   console_log_->append(text);
-  observe::sync_logs(run_.recipe.output, *run_.housekeeping);
+  observe::sync_logs(run_.recipe.output, *run_.housekeeping,
+                     [this] { run_.beat.enter(core::Phase::kSaving); });
 }
 
 }  // namespace scaletrain::train

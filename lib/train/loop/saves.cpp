@@ -51,9 +51,10 @@ std::unique_ptr<checkpoint::Saver> make_saver(Run& run,
   const recipe::Checkpoint& asked = run.recipe.checkpoint;
   const bool keeps_logs = run.group->job_rank() == 0;  // the rank that reports
   const auto published = [copies, keeps_logs, output = std::filesystem::path(run.recipe.output),
-                          housekeeping = run.housekeeping](const checkpoint::Saved& saved) {
+                          housekeeping = run.housekeeping](const checkpoint::Saved& saved,
+                                                           const std::function<void()>& progress) {
     if (copies != nullptr) copies->published(saved);
-    if (keeps_logs) observe::sync_logs(output, *housekeeping);
+    if (keeps_logs) observe::sync_logs(output, *housekeeping, progress);
   };
   return std::make_unique<checkpoint::Saver>(
       copies != nullptr ? copies->disk() : core::system_disk(),
