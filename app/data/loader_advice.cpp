@@ -17,7 +17,7 @@ namespace {
 constexpr double kMargin = 1.05;         // the loader should be that much faster than training
 constexpr double kCropMargin = 1.15;     // stored side over trained side, for random crops
 constexpr double kMuchLarger = 1.5;      // pixels over the needed ones, from which packing pays
-constexpr double kSlowRead_s = 0.002;    // a read that takes longer waits for a disk or a store
+constexpr double kSlowReadS = 0.002;     // a read that takes longer waits for a disk or a store
 constexpr double kSmallShard = 16e6;     // bytes
 constexpr double kUsualShard = 100e6;    // bytes; 100 MB to 1 GB is usual for WebDataset
 constexpr double kLargeShard = 2e9;      // bytes
@@ -98,7 +98,7 @@ LoaderAdvice advise(const LoaderFacts& facts) {
   } else {
     advice.limit = slowest_stage(facts);
     add_threads(facts, advice.changes);
-    if (advice.limit == "read" && facts.read_s > kSlowRead_s) add_reading(facts, advice.changes);
+    if (advice.limit == "read" && facts.read_s > kSlowReadS) add_reading(facts, advice.changes);
     if (advice.limit == "decode") add_decoding(facts, advice.changes);
     if (advice.limit == "augment") {
       advice.changes.emplace_back(
