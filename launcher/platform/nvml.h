@@ -29,8 +29,12 @@ class Nvml {
     return status;
   }
 
-  // Returns -1 if the library does not have the function.
+  // Returns -1 if the library does not have the function. The library's structs are types of its
+  // own, which the sanitizer's comparison of function types takes for other ones.
   template <class Signature, class... Args>
+#if defined(__clang__)
+  __attribute__((no_sanitize("function")))
+#endif
   int call(const char* name, Args... arguments) const {
     auto* const function = reinterpret_cast<Signature*>(dlsym(library_, name));
     return function == nullptr ? -1 : function(arguments...);
