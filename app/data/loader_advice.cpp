@@ -65,7 +65,7 @@ void add_decoding(const LoaderFacts& facts, std::vector<std::string>& changes) {
         fmt::format("run `scaletrain data pack --resize {:.0f}` once: images have {:.2g} million "
                     "pixels on average, {:.1f} times as many as training at {} needs",
                     side, facts.mean_pixels / 1e6, ratio, facts.image_size));
-  } else {
+  } else if (facts.raw_share < 0.5) {
     changes.push_back(
         "run `scaletrain data pack --reencode raw` once: raw pixels need no decoding, and several "
         "times the space on the disk");
